@@ -1,0 +1,39 @@
+import type { EmbedJob, EmbedResult, ModelInfo } from "../worker/job.ts";
+
+/** A model as requests see it. Plain data: it also travels to the codec worker. */
+export interface ServedModel {
+  /** The id that answers carry: last part of the directory or repository. */
+  readonly id: string;
+  /** Every name that requests may use for it: id, path or repository as given, alias. */
+  readonly names: readonly string[];
+  readonly kind: "embedding";
+  readonly info: ModelInfo;
+}
+
+/** What parsing needs to know besides the body. */
+export interface ParseContext {
+  readonly model: ServedModel;
+  /** `--truncate`: what happens to over-long items when the request does not say. */
+  readonly truncate: boolean;
+}
+
+/** What rendering needs to remember of the request. */
+export interface RenderOptions {
+  readonly model: string;
+  readonly encoding: "float" | "base64";
+}
+
+export interface ParsedEmbed {
+  readonly job: EmbedJob;
+  readonly render: RenderOptions;
+}
+
+/** One wire format for embeddings. Pure functions: they run on the HTTP thread or in the codec worker. */
+export interface EmbedDialect {
+  /** Key of the dialect in the table that both threads share. */
+  readonly name: string;
+  /** Throws Failure("invalid" | "model_not_found") naming the field. `body` is the JSON value. */
+  parse(body: unknown, context: ParseContext): ParsedEmbed;
+  /** The JSON text of the answer. */
+  render(result: EmbedResult, options: RenderOptions): string;
+}

@@ -1,0 +1,22 @@
+import type { Job, ModelInfo, ResultOf } from "../worker/job.ts";
+
+export type ProviderState = "loading" | "ready" | "failed";
+
+/** One model that answers requests, with its own worker, queue, timeout and failures. */
+export interface Provider {
+  readonly id: string;
+  readonly names: readonly string[];
+  readonly kind: "embedding";
+  readonly state: ProviderState;
+  /** Undefined until the model is loaded. */
+  readonly info: ModelInfo | undefined;
+  /** Unix seconds when the model became ready. */
+  readonly created: number;
+  /** Requests that wait: admitted, none of their rows started. */
+  readonly waiting: number;
+  /**
+   * Admits the job whole or rejects at once with Failure("busy"). Rejects with Failure: "timeout" after the
+   * request timeout, "cancelled" when `signal` aborts, "invalid" for a length error, "internal" if the worker fails.
+   */
+  submit<J extends Job>(job: J, signal: AbortSignal): Promise<ResultOf<J>>;
+}

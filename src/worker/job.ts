@@ -1,0 +1,101 @@
+/**
+ * What a model worker can be asked to do, and what it answers. Free of any wire dialect: dialects parse
+ * requests into these jobs and render these results.
+ */
+import type { Items } from "./items.ts";
+
+/** One thing to embed: text for the tokenizer, or token ids that are used verbatim (no specials, no prompt). */
+export type EmbedItem = { readonly text: string } | { readonly ids: Int32Array };
+
+/**
+ * How a vector is normalised, in llama-server's numbering: -1 not at all, 0 divide by max|v| and multiply by
+ * 32760, 1 by the L1 norm, 2 by the L2 norm, n > 2 by the n-norm.
+ */
+export type NormalizeMode = number;
+
+/** Where items came from, so that errors can name `input[3]` (or `input`, when it was not a list). */
+export interface ItemsField {
+  readonly name: string;
+  readonly isList: boolean;
+}
+
+export interface EmbedJob {
+  readonly kind: "embed";
+  readonly items: Items;
+  readonly field: ItemsField;
+  /** Task text for families with an instruction format; beats `promptName`. */
+  readonly instruction?: string | undefined;
+  /** Name of one of the checkpoint's prompts, or `query` / `document`. Already known to be valid. */
+  readonly promptName?: string | undefined;
+  /** Keep this many leading components, then normalise again. 1…dim. */
+  readonly dimensions?: number | undefined;
+  /** Absent: `--embd-normalize`, else what the checkpoint's modules say. */
+  readonly normalize?: NormalizeMode | undefined;
+  /** false: an item longer than the model's limit fails the whole job instead of being cut. */
+  readonly truncate: boolean;
+}
+
+export interface EmbedResult {
+  readonly kind: "embed";
+  /** All vectors one after the other, row-major [rows, dim], f32, every component finite. */
+  readonly vectors: Float32Array<ArrayBuffer>;
+  readonly dim: number;
+  /** Rows per item; absent for single-vector models (one row each). */
+  readonly rowsPerItem?: Int32Array<ArrayBuffer> | undefined;
+  /** Tokens the model saw per item, specials included, after cutting. */
+  readonly tokens: Int32Array<ArrayBuffer>;
+  /** How many items were cut to the length limit. */
+  readonly truncated: number;
+}
+
+export interface TokenizeJob {
+  readonly kind: "tokenize";
+  readonly text: string;
+  /** Add the specials of the tokenizer's post-processor ([CLS] … [SEP]). */
+  readonly addSpecial: boolean;
+  /** Also return the text of each token. */
+  readonly withPieces: boolean;
+}
+
+export interface TokenizeResult {
+  readonly kind: "tokenize";
+  readonly ids: Int32Array<ArrayBuffer>;
+  readonly pieces?: readonly string[] | undefined;
+}
+
+export interface DetokenizeJob {
+  readonly kind: "detokenize";
+  /** Every id is in [0, vocabSize). */
+  readonly ids: Int32Array;
+}
+
+export interface DetokenizeResult {
+  readonly kind: "detokenize";
+  readonly text: string;
+}
+
+export type Job = EmbedJob | TokenizeJob | DetokenizeJob;
+export type Result = EmbedResult | TokenizeResult | DetokenizeResult;
+export type ResultOf<J extends Job> = Extract<Result, { kind: J["kind"] }>;
+
+/** Facts about a loaded model; everything that requests are validated against before they are queued. */
+export interface ModelInfo {
+  /** `model_type` of the checkpoint. */
+  readonly family: string;
+  /** Width of the vectors it returns. */
+  readonly dim: number;
+  /** Longest row in tokens, specials included. */
+  readonly maxLength: number;
+  readonly vocabSize: number;
+  /** Pooling modes in the order they are concatenated, e.g. `mean`. */
+  readonly pooling: string;
+  /** What happens to a vector unless the request says otherwise: `l2`, `none`, or the `--embd-normalize` number. */
+  readonly normalization: string;
+  readonly multiVector: boolean;
+  /** Names in the checkpoint's own prompt table. */
+  readonly promptNames: readonly string[];
+  readonly device: "cpu" | "gpu";
+  /** Dtype that the weights are stored in. */
+  readonly storedDtype: string;
+  readonly weightBytes: number;
+}

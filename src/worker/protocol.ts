@@ -1,0 +1,39 @@
+/** Messages between a worker host (serving/) and its model worker (worker/). */
+import type { FailureWire } from "./failure.ts";
+import type { Job, ModelInfo, NormalizeMode, Result } from "./job.ts";
+
+/** How to load and run one model; comes from the flags. */
+export interface WorkerSettings {
+  /** The checkpoint's directory. */
+  readonly directory: string;
+  readonly device: "auto" | "gpu" | "cpu";
+  /** Overrides the checkpoint's pooling. */
+  readonly pooling?: "mean" | "cls" | "last" | "max" | undefined;
+  readonly normalize?: NormalizeMode | undefined;
+  /** Can only lower the checkpoint's limit. */
+  readonly maxLength?: number | undefined;
+  /** Hard cap on the rows of one forward; absent: rows are bounded by the token budget alone. */
+  readonly batchRows?: number | undefined;
+  /** Tokens of one forward; absent: 16 rows of full length. */
+  readonly batchTokens?: number | undefined;
+  readonly memoryLimitBytes?: number | undefined;
+  readonly cacheLimitBytes?: number | undefined;
+}
+
+export type ToWorker =
+  | { readonly type: "load"; readonly settings: WorkerSettings; readonly errorSink: unknown }
+  | {
+      readonly type: "job";
+      readonly id: number;
+      readonly job: Job;
+      /** One Int32: set to 1 to drop what has not run yet. Read between batches. */
+      readonly abort: SharedArrayBuffer;
+    };
+
+export type FromWorker =
+  | { readonly type: "loaded"; readonly info: ModelInfo }
+  | { readonly type: "load-failed"; readonly message: string }
+  /** The first row of the job entered a batch: it no longer waits in the queue. */
+  | { readonly type: "started"; readonly id: number }
+  | { readonly type: "result"; readonly id: number; readonly result: Result }
+  | { readonly type: "failed"; readonly id: number; readonly failure: FailureWire };
