@@ -1,0 +1,231 @@
+import { Failure } from "../worker/failure.ts";
+import { packedBuffers } from "../worker/items.ts";
+import type { Job, ModelInfo, Result, ResultOf } from "../worker/job.ts";
+import type { FromWorker, ToWorker, WorkerSettings } from "../worker/protocol.ts";
+import type { Logger } from "./log.ts";
+import type { Provider, ProviderState } from "./provider.ts";
+
+export interface WorkerHostOptions {
+  readonly id: string;
+  readonly names: readonly string[];
+  readonly worker: WorkerSettings;
+  /** Requests that may wait; one more is refused. */
+  readonly queueDepth: number;
+  readonly requestTimeoutMs: number;
+  readonly logger: Logger;
+  /** Shared with the worker so that native errors of both threads are caught the same way. */
+  readonly errorSink: unknown;
+  /** The worker's entry module. */
+  readonly workerUrl: URL;
+}
+
+/** A job that the worker holds, and how to answer its caller. */
+interface PendingJob {
+  readonly abort: Int32Array<SharedArrayBuffer>;
+  started: boolean;
+  resolve(result: Result): void;
+  reject(failure: Failure): void;
+}
+
+const FIRST_RESTART_DELAY_MS = 100;
+const MAX_RESTART_DELAY_MS = 30_000;
+
+/**
+ * Owns one model worker: loads it, admits jobs up to the queue depth, times them out, and restarts the thread when it
+ * dies. Every admitted job is answered: with its result, or with a Failure that says why there is none.
+ */
+export class WorkerHost implements Provider {
+  readonly kind = "embedding";
+  readonly id: string;
+  readonly names: readonly string[];
+  state: ProviderState = "loading";
+  info: ModelInfo | undefined;
+  created = 0;
+  waiting = 0;
+
+  private worker: Worker | undefined;
+  private readonly pending = new Map<number, PendingJob>();
+  private nextJobId = 1;
+  private restartDelayMs = FIRST_RESTART_DELAY_MS;
+  private restartTimer: ReturnType<typeof setTimeout> | undefined;
+  private closed = false;
+  private firstLoad: PromiseWithResolvers<ModelInfo> | undefined;
+
+  constructor(private readonly options: WorkerHostOptions) {
+    this.id = options.id;
+    this.names = options.names;
+  }
+
+  /** Loads the model. Rejects with the reason, in one line, when it can't be loaded. */
+  load(): Promise<ModelInfo> {
+    this.firstLoad = Promise.withResolvers<ModelInfo>();
+    this.spawn();
+    return this.firstLoad.promise;
+  }
+
+  submit<J extends Job>(job: J, signal: AbortSignal): Promise<ResultOf<J>>;
+  submit(job: Job, signal: AbortSignal): Promise<Result> {
+    if (this.state !== "ready" || !this.worker) return Promise.reject(this.notReady());
+    if (signal.aborted) return Promise.reject(cancelled());
+    if (this.waiting >= this.options.queueDepth) return Promise.reject(this.queueFull());
+    return this.admit(this.worker, job, signal);
+  }
+
+  /** Ends the worker; jobs that it still holds fail. */
+  close(): void {
+    this.closed = true;
+    clearTimeout(this.restartTimer);
+    this.worker?.terminate();
+    this.failAll("the server is shutting down");
+  }
+
+  private admit(worker: Worker, job: Job, signal: AbortSignal): Promise<Result> {
+    const id = this.nextJobId++;
+    const abort = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
+    const { promise, resolve, reject } = Promise.withResolvers<Result>();
+    const timeoutMs = this.options.requestTimeoutMs;
+    const timer = setTimeout(() => this.drop(id, timedOut(timeoutMs)), timerDelay(timeoutMs));
+    const onAbort = () => this.drop(id, cancelled());
+    signal.addEventListener("abort", onAbort, { once: true });
+    const release = () => {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", onAbort);
+    };
+    this.waiting++;
+    this.pending.set(id, {
+      abort,
+      started: false,
+      resolve: (result) => (release(), resolve(result)),
+      reject: (failure) => (release(), reject(failure)),
+    });
+    this.send(worker, { type: "job", id, job, abort: abort.buffer });
+    return promise;
+  }
+
+  private send(worker: Worker, message: ToWorker): void {
+    const packed =
+      message.type === "job" && message.job.kind === "embed" && "offsets" in message.job.items
+        ? packedBuffers(message.job.items)
+        : [];
+    worker.postMessage(message, packed);
+  }
+
+  /** The caller stops waiting: the worker skips what it has not run, and the place in the queue is free at once. */
+  private drop(id: number, failure: Failure): void {
+    const job = this.settle(id);
+    if (!job) return;
+    Atomics.store(job.abort, 0, 1);
+    job.reject(failure);
+  }
+
+  /** Takes a job off the books; undefined when it was answered before. */
+  private settle(id: number): PendingJob | undefined {
+    const job = this.pending.get(id);
+    if (!job) return undefined;
+    this.markStarted(job);
+    this.pending.delete(id);
+    return job;
+  }
+
+  private markStarted(job: PendingJob): void {
+    if (!job.started) this.waiting--;
+    job.started = true;
+  }
+
+  private spawn(): void {
+    this.state = "loading";
+    const worker = new Worker(this.options.workerUrl, { name: this.id });
+    this.worker = worker;
+    worker.onmessage = ({ data }: MessageEvent<FromWorker>) => this.receive(data);
+    // An uncaught error is reported here first; "close" follows and does the work.
+    worker.onerror = (event) => {
+      event.preventDefault();
+      this.options.logger.error("model worker failed", { model: this.id, reason: event.message });
+    };
+    worker.addEventListener("close", () => this.onClose(worker));
+    this.send(worker, {
+      type: "load",
+      settings: this.options.worker,
+      errorSink: this.options.errorSink,
+    });
+  }
+
+  private receive(message: FromWorker): void {
+    switch (message.type) {
+      case "loaded":
+        return this.onLoaded(message.info);
+      case "load-failed":
+        return this.onLoadFailed(message.message);
+      case "started": {
+        const job = this.pending.get(message.id);
+        if (job) this.markStarted(job);
+        return;
+      }
+      case "result":
+        return this.settle(message.id)?.resolve(message.result);
+      case "failed":
+        return this.settle(message.id)?.reject(Failure.fromWire(message.failure));
+    }
+  }
+
+  private onLoaded(info: ModelInfo): void {
+    this.info = info;
+    this.state = "ready";
+    this.created = Math.floor(Date.now() / 1000);
+    this.restartDelayMs = FIRST_RESTART_DELAY_MS;
+    this.firstLoad?.resolve(info);
+  }
+
+  private onLoadFailed(reason: string): void {
+    this.firstLoad?.reject(new Error(reason));
+    this.options.logger.error("loading failed", { model: this.id, reason });
+    this.worker?.terminate();
+  }
+
+  private onClose(worker: Worker): void {
+    if (this.closed || worker !== this.worker) return;
+    this.worker = undefined;
+    this.state = "failed";
+    this.failAll("its worker stopped unexpectedly; it is being restarted, please retry");
+    this.firstLoad?.reject(new Error(`the worker of ${this.id} stopped while it was loading`));
+    this.restartTimer = setTimeout(() => this.spawn(), this.restartDelayMs);
+    this.restartDelayMs = Math.min(2 * this.restartDelayMs, MAX_RESTART_DELAY_MS);
+  }
+
+  private failAll(reason: string): void {
+    for (const id of [...this.pending.keys()]) {
+      this.settle(id)?.reject(new Failure("internal", `${this.id}: ${reason}`));
+    }
+  }
+
+  private notReady(): Failure {
+    return this.state === "loading"
+      ? new Failure("unavailable", "Loading model")
+      : new Failure("unavailable", `${this.id} stopped and is being restarted; please retry`);
+  }
+
+  private queueFull(): Failure {
+    const message =
+      `the queue of ${this.id} is full (${this.options.queueDepth} requests wait); ` +
+      `retry later, or start with a larger --embedding-queue-depth`;
+    return new Failure("busy", message);
+  }
+}
+
+function timedOut(timeoutMs: number): Failure {
+  const message =
+    `no answer within ${timeoutMs / 1000} s; send fewer inputs, ` +
+    `or start with a larger --embedding-request-timeout-secs`;
+  return new Failure("timeout", message);
+}
+
+function cancelled(): Failure {
+  return new Failure("cancelled", "the client closed the connection");
+}
+
+/** A longer delay would overflow the timer and fire at once. */
+const MAX_TIMER_DELAY_MS = 2 ** 31 - 1;
+
+function timerDelay(timeoutMs: number): number {
+  return Math.min(timeoutMs, MAX_TIMER_DELAY_MS);
+}
