@@ -1,0 +1,120 @@
+import { existsSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { z } from "zod";
+import { CheckpointError } from "./error.ts";
+import { readJson, readOptionalJson } from "./json-file.ts";
+import { readModules, type ModuleEntry } from "./modules.ts";
+
+export type { ModuleEntry, ModuleType } from "./modules.ts";
+export { isEmbedder, kindOf, type CheckpointKind } from "./kind.ts";
+
+/** What a model directory says about itself, apart from tensors and vocabulary. */
+export interface Checkpoint {
+  readonly directory: string;
+  /** config.json as it is. */
+  readonly config: Readonly<Record<string, unknown>>;
+  readonly modelType: string;
+  readonly architectures: readonly string[];
+  /** The chain of modules.json in the order listed; undefined without that file. */
+  readonly modules: readonly ModuleEntry[] | undefined;
+  /** Prompt texts by name, to be put in front of an input. */
+  readonly prompts: Readonly<Record<string, string>>;
+  readonly defaultPromptName: string | undefined;
+  readonly limits: LengthLimits;
+}
+
+/** Longest row in tokens, special tokens included, as two of the files state it. */
+export interface LengthLimits {
+  /** `max_seq_length` of sentence_bert_config.json. */
+  readonly sentenceMaxLength?: number;
+  /** `model_max_length` of tokenizer_config.json. */
+  readonly tokenizerMaxLength?: number;
+}
+
+const configFile = z.looseObject({
+  model_type: z.string().min(1),
+  architectures: z.array(z.string()).nullish(),
+});
+
+const promptsFile = z.looseObject({
+  prompts: z.record(z.string(), z.string()).nullish(),
+  default_prompt_name: z.string().nullish(),
+});
+
+const sentenceConfigFile = z.looseObject({
+  max_seq_length: z.number().int().positive().nullish(),
+});
+
+const tokenizerConfigFile = z.looseObject({ model_max_length: z.number().positive().nullish() });
+
+/** Tokenizers without a limit store a huge number instead of nothing. */
+const UNLIMITED_TOKENS = 1e6;
+
+/**
+ * Reads the JSON files of a model directory. Throws CheckpointError where the directory or its config.json is
+ * missing, a file is broken, or a setting is unknown.
+ */
+export function readCheckpoint(directory: string): Checkpoint {
+  requireDirectory(directory);
+  const configPath = join(directory, "config.json");
+  if (!existsSync(configPath)) {
+    throw new CheckpointError(
+      `${configPath} is missing; give a directory that holds a downloaded model`,
+    );
+  }
+  const config = readJson(configPath, configFile);
+  const prompts = readPrompts(directory);
+  return {
+    directory,
+    config,
+    modelType: config.model_type,
+    architectures: config.architectures ?? [],
+    modules: readModules(directory),
+    prompts: prompts.byName,
+    defaultPromptName: prompts.defaultName,
+    limits: readLimits(directory),
+  };
+}
+
+function requireDirectory(directory: string): void {
+  const found = statSync(directory, { throwIfNoEntry: false });
+  if (found === undefined) {
+    throw new CheckpointError(
+      `model directory ${directory} does not exist; check the path or download the model`,
+    );
+  }
+  if (!found.isDirectory()) {
+    throw new CheckpointError(
+      `${directory} is a file; give the directory that holds config.json and model.safetensors`,
+    );
+  }
+}
+
+function readPrompts(directory: string) {
+  const path = join(directory, "config_sentence_transformers.json");
+  const file = readOptionalJson(path, promptsFile);
+  const byName = file?.prompts ?? {};
+  const defaultName = file?.default_prompt_name ?? undefined;
+  if (defaultName !== undefined && !Object.hasOwn(byName, defaultName)) {
+    throw new CheckpointError(
+      `${path}: "default_prompt_name" is "${defaultName}", which is not one of its prompts`,
+    );
+  }
+  return { byName, defaultName };
+}
+
+function readLimits(directory: string): LengthLimits {
+  const sentence = readOptionalJson(
+    join(directory, "sentence_bert_config.json"),
+    sentenceConfigFile,
+  )?.max_seq_length;
+  const tokenizer = readOptionalJson(
+    join(directory, "tokenizer_config.json"),
+    tokenizerConfigFile,
+  )?.model_max_length;
+  return {
+    ...(sentence != null && { sentenceMaxLength: sentence }),
+    ...(tokenizer != null &&
+      tokenizer < UNLIMITED_TOKENS && { tokenizerMaxLength: Math.floor(tokenizer) }),
+  };
+}

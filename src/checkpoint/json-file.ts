@@ -1,0 +1,55 @@
+import { existsSync, readFileSync } from "node:fs";
+import type { z } from "zod";
+import { CheckpointError } from "./error.ts";
+
+/** Reads a JSON file and checks it. Throws CheckpointError naming the file, and the key where the schema fails. */
+export function readJson<Schema extends z.ZodType>(path: string, schema: Schema): z.output<Schema> {
+  const parsed = schema.safeParse(parseJson(path, readText(path)));
+  if (parsed.success) return parsed.data;
+  const issue = parsed.error.issues[0];
+  const key = issue?.path.join(".");
+  throw new CheckpointError(
+    `${path}: ${key ? `"${key}": ` : ""}${issue?.message ?? "unexpected content"}; fix the file or download it again`,
+  );
+}
+
+/** Like readJson; undefined where the file does not exist. */
+export function readOptionalJson<Schema extends z.ZodType>(
+  path: string,
+  schema: Schema,
+): z.output<Schema> | undefined {
+  return existsSync(path) ? readJson(path, schema) : undefined;
+}
+
+function readText(path: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch (error) {
+    throw new CheckpointError(`${path} cannot be read: ${reasonOf(error)}`, { cause: error });
+  }
+}
+
+function parseJson(path: string, text: string): unknown {
+  if (isLfsPointer(text)) throw new CheckpointError(lfsPointerMessage(path));
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new CheckpointError(`${path} is not valid JSON (${reasonOf(error)}); download it again`, {
+      cause: error,
+    });
+  }
+}
+
+/** What Git leaves in place of a large file when Git LFS did not run. */
+export function isLfsPointer(start: string): boolean {
+  return start.startsWith("version https://git-lfs.github.com/spec/");
+}
+
+export function lfsPointerMessage(path: string): string {
+  return `${path} is a Git LFS pointer, not the file itself; run "git lfs pull" in its directory or download it again`;
+}
+
+/** The message of anything thrown, on one line. */
+export function reasonOf(error: unknown): string {
+  return (error instanceof Error ? error.message : String(error)).replace(/\s+/g, " ");
+}

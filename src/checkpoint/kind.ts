@@ -1,0 +1,55 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import type { Checkpoint } from "./checkpoint.ts";
+
+/** What a checkpoint can be served as. */
+export type CheckpointKind = "embedding" | "reranker" | "chat";
+
+/** Families that have no language-model head at all: whatever their architecture is called, they embed. */
+const ENCODER_ONLY = new Set([
+  "bert",
+  "clip",
+  "deberta-v2",
+  "distilbert",
+  "embedding_gemma2",
+  "eurobert",
+  "gte",
+  "jina_embeddings_v3",
+  "llama_bidirec",
+  "llama_nemotron_vl",
+  "modernbert",
+  "mpnet",
+  "new",
+  "nomic_bert",
+  "roberta",
+  "siglip",
+  "siglip2",
+  "xlm-roberta",
+]);
+
+/** Architectures that embed although their family also generates text. */
+const EMBEDDING_ARCHITECTURE = /^(T5EncoderModel|Col[A-Z]\w*|\w*Bidirectional\w*Model)$/;
+
+/** Tells what to serve a checkpoint as. Generative rerankers look like chat models: the caller's flag decides. */
+export function kindOf(checkpoint: Checkpoint): CheckpointKind {
+  const architecture = checkpoint.architectures[0] ?? "";
+  if (architecture.endsWith("ForSequenceClassification")) return "reranker";
+  const embeds =
+    checkpoint.modules?.some((module) => module.type === "Pooling") ||
+    existsSync(join(checkpoint.directory, "1_Pooling", "config.json")) ||
+    ENCODER_ONLY.has(checkpoint.modelType) ||
+    EMBEDDING_ARCHITECTURE.test(architecture) ||
+    isBidirectionalDecoder(checkpoint, architecture);
+  return embeds ? "embedding" : "chat";
+}
+
+export function isEmbedder(checkpoint: Checkpoint): boolean {
+  return kindOf(checkpoint) === "embedding";
+}
+
+function isBidirectionalDecoder({ config }: Checkpoint, architecture: string): boolean {
+  return (
+    (architecture === "Gemma3TextModel" && config.use_bidirectional_attention === true) ||
+    (architecture === "Ministral3Model" && config.is_causal === false)
+  );
+}

@@ -1,0 +1,155 @@
+import * as mx from "../../ffi/index.ts";
+import { CheckpointError } from "./error.ts";
+import { reasonOf } from "./json-file.ts";
+import { locateTensors, type TensorLocation } from "./weight-files.ts";
+
+export interface WeightsOptions {
+  /**
+   * Names that a checkpoint may put in front of every tensor of the network, such as `bert.`, the most specific
+   * first. The first one that occurs in the files is used; tensors outside of it keep their full names.
+   */
+  readonly prefixes: readonly string[];
+  /** float32 converts floating-point tensors; integers (quantised weights) stay as they are. */
+  readonly computeDtype: "float32" | "stored";
+}
+
+/**
+ * The tensors of one directory, by name. A loader takes what it needs and then closes: closing reads everything that
+ * was taken from disk in one go and forgets the rest, which is never read. Taken tensors belong to the taker.
+ */
+export class Weights {
+  readonly #directory: string;
+  readonly #locations: ReadonlyMap<string, TensorLocation>;
+  readonly #prefix: string;
+  readonly #computeDtype: WeightsOptions["computeDtype"];
+  /** Stored tensors by file, opened when the first tensor of the file is taken. */
+  readonly #opened = new Map<string, Map<string, mx.Tensor>>();
+  readonly #taken = new Map<string, mx.Tensor>();
+  #closed = false;
+
+  private constructor(directory: string, options: WeightsOptions) {
+    this.#directory = directory;
+    this.#locations = locateTensors(directory);
+    this.#computeDtype = options.computeDtype;
+    const names = [...this.#locations.keys()];
+    this.#prefix =
+      options.prefixes.find((prefix) => names.some((name) => name.startsWith(prefix))) ?? "";
+  }
+
+  /** Finds and checks the files; nothing is read yet. Throws CheckpointError naming a missing or damaged file. */
+  static open(directory: string, options: WeightsOptions): Weights {
+    return new Weights(directory, options);
+  }
+
+  /** The floating-point type that most bytes are stored in, in safetensors' spelling: F32, F16, BF16 … */
+  get storedDtype(): string {
+    const bytesOf = new Map<string, number>();
+    for (const { dtype, begin, end } of this.#locations.values()) {
+      if (/F\d/.test(dtype)) bytesOf.set(dtype, (bytesOf.get(dtype) ?? 0) + end - begin);
+    }
+    return [...bytesOf].sort(([, a], [, b]) => b - a)[0]?.[0] ?? "none";
+  }
+
+  /** Bytes of all tensors as stored. */
+  get byteLength(): number {
+    let total = 0;
+    for (const { begin, end } of this.#locations.values()) total += end - begin;
+    return total;
+  }
+
+  has(name: string): boolean {
+    return this.#storedName(name) !== undefined;
+  }
+
+  /**
+   * A tensor without the files' prefix in its name, outside of every scope, evaluated once the weights are closed.
+   * LayerNorm's `weight` and `bias` are also found under their old names `gamma` and `beta`. Throws CheckpointError
+   * where the tensor is missing, or has another shape than `shape`.
+   */
+  take(name: string, shape?: readonly number[]): mx.Tensor {
+    const tensor = this.takeOptional(name, shape);
+    if (tensor !== undefined) return tensor;
+    throw new CheckpointError(
+      `tensor "${name}" is missing in ${this.#directory}; the checkpoint is incomplete or of another architecture`,
+    );
+  }
+
+  /** Like take; undefined where the tensor is missing. */
+  takeOptional(name: string, shape?: readonly number[]): mx.Tensor | undefined {
+    if (this.#closed) throw new Error(`tensor "${name}" was taken after the weights were closed`);
+    const storedName = this.#storedName(name);
+    const location = storedName === undefined ? undefined : this.#locations.get(storedName);
+    if (storedName === undefined || location === undefined) return undefined;
+    if (shape !== undefined && !sameShape(shape, location.shape)) {
+      throw new CheckpointError(
+        `tensor "${storedName}" in ${location.file} has the shape [${location.shape.join(", ")}], expected is [${shape.join(", ")}]; config.json and weights do not belong together`,
+      );
+    }
+    let tensor = this.#taken.get(storedName);
+    if (tensor === undefined) {
+      tensor = this.#convert(this.#stored(storedName, location));
+      this.#taken.set(storedName, tensor);
+    }
+    return tensor;
+  }
+
+  /** Reads every taken tensor from disk and frees the others. Throws CheckpointError where reading fails. */
+  close(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    try {
+      mx.evaluate(...this.#taken.values());
+    } catch (error) {
+      throw new CheckpointError(
+        `the tensors in ${this.#directory} cannot be read: ${reasonOf(error)}`,
+        { cause: error },
+      );
+    } finally {
+      this.#freeUntaken();
+    }
+  }
+
+  #freeUntaken(): void {
+    const taken = new Set(this.#taken.values());
+    for (const tensors of this.#opened.values()) {
+      for (const tensor of tensors.values()) if (!taken.has(tensor)) tensor.free();
+    }
+    this.#opened.clear();
+  }
+
+  #storedName(name: string): string | undefined {
+    const oldName = name.replace(/\.weight$/, ".gamma").replace(/\.bias$/, ".beta");
+    const candidates = [this.#prefix + name, name, this.#prefix + oldName, oldName];
+    return candidates.find((candidate) => this.#locations.has(candidate));
+  }
+
+  #stored(name: string, { file }: TensorLocation): mx.Tensor {
+    let tensors = this.#opened.get(file);
+    if (tensors === undefined) {
+      tensors = openFile(file);
+      this.#opened.set(file, tensors);
+    }
+    const tensor = tensors.get(name);
+    if (tensor === undefined)
+      throw new CheckpointError(`${file} lost tensor "${name}" while loading`);
+    return tensor;
+  }
+
+  #convert(stored: mx.Tensor): mx.Tensor {
+    const isFloat = /^b?float/.test(stored.dtype);
+    if (this.#computeDtype === "stored" || !isFloat || stored.dtype === "float32") return stored;
+    return mx.keep(mx.astype(stored, "float32"));
+  }
+}
+
+function openFile(file: string): Map<string, mx.Tensor> {
+  try {
+    return mx.keep(mx.loadSafetensors(file).tensors);
+  } catch (error) {
+    throw new CheckpointError(`${file} cannot be read: ${reasonOf(error)}`, { cause: error });
+  }
+}
+
+function sameShape(a: readonly number[], b: readonly number[]): boolean {
+  return a.length === b.length && a.every((size, axis) => size === b[axis]);
+}

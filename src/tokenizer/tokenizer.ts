@@ -1,0 +1,126 @@
+import { Tokenizer as LibraryTokenizer } from "@huggingface/tokenizers";
+import { CheckpointError } from "../checkpoint/error.ts";
+import { reasonOf } from "../checkpoint/json-file.ts";
+import { LeadingTokens } from "./leading-tokens.ts";
+import { singleTemplate, type TemplatePart } from "./post-processor.ts";
+import { readTokenizerFile, vocabularyOf, type TokenizerFile } from "./tokenizer-file.ts";
+
+/** One text as the model sees it. */
+export interface Encoding {
+  /** [T] token ids, special tokens included. */
+  readonly ids: Int32Array;
+  /** [T] segment ids; absent: all 0. */
+  readonly typeIds?: Int32Array;
+  /** Whether the text was cut to fit. */
+  readonly truncated: boolean;
+}
+
+export interface EncodeOptions {
+  /** Most tokens of the row, special tokens included. Absent: no limit. */
+  readonly maxLength?: number;
+  /** Whether to put the checkpoint's special tokens around the text. Default: true. */
+  readonly addSpecial?: boolean;
+}
+
+/**
+ * What the library may take from tokenizer_config.json. Several of its keys (`remove_space`,
+ * `do_lowercase_and_remove_accent`, …) would change ids or text, so it gets none: tokenizer.json decides alone.
+ */
+const LIBRARY_CONFIG = { clean_up_tokenization_spaces: false };
+
+/** Text to token ids and back, as tokenizer.json says; padding and truncation stored in it are ignored. */
+export class Tokenizer {
+  /** One more than the largest id. */
+  readonly vocabSize: number;
+  /** Special tokens before a single text. */
+  readonly singlePrefix: Int32Array;
+  /** Special tokens after a single text. */
+  readonly singleSuffix: Int32Array;
+  readonly #library: LibraryTokenizer;
+  readonly #leadingTokens: LeadingTokens;
+  readonly #single: readonly TemplatePart[];
+  readonly #hasTypeIds: boolean;
+
+  private constructor(path: string, file: TokenizerFile) {
+    this.#library = buildLibraryTokenizer(path, file);
+    this.#leadingTokens = new LeadingTokens(file, (text) => this.#encodeWhole(text));
+    this.#single = singleTemplate(path, file.post_processor);
+    const textAt = this.#single.findIndex((part) => part.kind === "text");
+    if (textAt < 0) throw new CheckpointError(`${path}: post_processor leaves out the text`);
+    this.singlePrefix = specialIds(this.#single.slice(0, textAt));
+    this.singleSuffix = specialIds(this.#single.slice(textAt));
+    this.#hasTypeIds = this.#single.some((part) => part.typeId !== 0);
+    let largestId = -1;
+    for (const [, id] of vocabularyOf(file)) largestId = Math.max(largestId, id);
+    this.vocabSize = largestId + 1;
+  }
+
+  /** Reads tokenizer.json of a model directory. Throws CheckpointError where it is missing, broken or unknown. */
+  static load(directory: string): Tokenizer {
+    const { path, file } = readTokenizerFile(directory);
+    return new Tokenizer(path, file);
+  }
+
+  /**
+   * The ids of a text. A text over `maxLength` is cut on the right, special tokens stay whole; special tokens written
+   * out in the text are read as such; halves of surrogate pairs count as U+FFFD. The time is bounded by `maxLength`,
+   * not by the length of the text, except where a text holds nothing to cut at.
+   */
+  encode(text: string, { maxLength = Infinity, addSpecial = true }: EncodeOptions = {}): Encoding {
+    const specials = addSpecial ? this.singlePrefix.length + this.singleSuffix.length : 0;
+    const limit = Math.max(0, maxLength - specials);
+    const found = this.#leadingTokens.of(text.toWellFormed(), limit + 1);
+    const truncated = found.length > limit;
+    const content = truncated ? found.subarray(0, limit) : found;
+    if (!addSpecial) return { ids: Int32Array.from(content), truncated };
+    return { ...this.#fill(content), truncated };
+  }
+
+  /** The text of ids, special tokens included. Ids outside of the vocabulary are a RangeError. */
+  decode(ids: Int32Array): string {
+    this.#requireKnown(ids);
+    return ids.length === 0 ? "" : this.#library.decode(Array.from(ids));
+  }
+
+  /** The text of each id alone; bytes that are no whole character show as U+FFFD. */
+  pieces(ids: Int32Array): string[] {
+    this.#requireKnown(ids);
+    return Array.from(ids, (id) => this.#library.decode([id]));
+  }
+
+  #encodeWhole(text: string): Int32Array {
+    return Int32Array.from(this.#library.encode(text, { add_special_tokens: false }).ids);
+  }
+
+  #fill(content: Int32Array): Pick<Encoding, "ids" | "typeIds"> {
+    const { singlePrefix, singleSuffix } = this;
+    const ids = new Int32Array(singlePrefix.length + content.length + singleSuffix.length);
+    ids.set(singlePrefix);
+    ids.set(content, singlePrefix.length);
+    ids.set(singleSuffix, singlePrefix.length + content.length);
+    if (!this.#hasTypeIds) return { ids };
+    const typeIds = this.#single.flatMap((part) =>
+      part.kind === "text" ? new Array<number>(content.length).fill(part.typeId) : [part.typeId],
+    );
+    return { ids, typeIds: Int32Array.from(typeIds) };
+  }
+
+  #requireKnown(ids: Int32Array): void {
+    const unknown = ids.find((id) => id < 0 || id >= this.vocabSize);
+    if (unknown !== undefined) {
+      throw new RangeError(`token id ${unknown} is outside of the vocabulary of ${this.vocabSize}`);
+    }
+  }
+}
+
+function buildLibraryTokenizer(path: string, file: TokenizerFile): LibraryTokenizer {
+  try {
+    return new LibraryTokenizer(file, LIBRARY_CONFIG);
+  } catch (error) {
+    throw new CheckpointError(`${path}: ${reasonOf(error)}`, { cause: error });
+  }
+}
+
+function specialIds(parts: readonly TemplatePart[]): Int32Array {
+  return Int32Array.from(parts.flatMap((part) => (part.kind === "special" ? [part.id] : [])));
+}
