@@ -1,0 +1,99 @@
+/**
+ * MLX through its C interface: tensors, operations, files and memory. Only the modules of this directory see a
+ * pointer; everything else imports this one, `import * as mx from "…/ffi/index.ts"`.
+ *
+ * Operations build a graph; `evaluate` or reading a tensor computes it. Each thread has its own device stream and
+ * uses only tensors that it made. Tensors live in a `scope`, weights are taken out of it by `keep`.
+ */
+export {
+  abs,
+  add,
+  cos,
+  divide,
+  erf,
+  exp,
+  log,
+  maximum,
+  minimum,
+  multiply,
+  negative,
+  power,
+  rsqrt,
+  sigmoid,
+  sin,
+  sqrt,
+  square,
+  subtract,
+  tanh,
+} from "./arithmetic.ts";
+export { blasThreads, setBlasThreads } from "./blas.ts";
+export {
+  equal,
+  greater,
+  greaterEqual,
+  isFinite,
+  less,
+  lessEqual,
+  logicalAnd,
+  logicalNot,
+  logicalOr,
+  notEqual,
+  where,
+} from "./comparison.ts";
+export {
+  arange,
+  astype,
+  fromFloat32,
+  fromInt32,
+  fromUint32,
+  ones,
+  scalar,
+  zeros,
+} from "./creation.ts";
+export type { Dtype } from "./dtype.ts";
+export { errorSink, installErrorHandler, MlxError } from "./error.ts";
+export { asyncEvaluate, evaluate } from "./evaluate.ts";
+export {
+  type AttentionMask,
+  layerNorm,
+  rmsNorm,
+  rope,
+  type RopeOptions,
+  scaledDotProductAttention,
+} from "./fast.ts";
+export { putAlongAxis, scatterRows, slice, sliceUpdate, take, takeAlongAxis } from "./indexing.ts";
+export {
+  broadcastTo,
+  concatenate,
+  contiguous,
+  expandDims,
+  reshape,
+  split,
+  squeeze,
+  stack,
+  transpose,
+} from "./layout.ts";
+export { LibraryError, libraryPath } from "./library.ts";
+export {
+  activeBytes,
+  cacheBytes,
+  clearCache,
+  peakBytes,
+  resetPeak,
+  setCacheLimit,
+  setMemoryLimit,
+} from "./memory.ts";
+export { addmm, matmul } from "./product.ts";
+export {
+  dequantize,
+  type Packing,
+  quantize,
+  type Quantized,
+  quantizedMatmul,
+} from "./quantization.ts";
+export { all, argmax, type Axes, max, mean, min, softmax, sum } from "./reduction.ts";
+export { loadSafetensors, type Safetensors, saveSafetensors } from "./safetensors.ts";
+export { keep, scope } from "./scope.ts";
+export { type Device, metalAvailable, openDevice } from "./stream.ts";
+export { Tensor } from "./tensor.ts";
+export { versions } from "./versions.ts";
