@@ -1,1 +1,64 @@
-export const x: number = 1;
+#!/usr/bin/env bun
+/** The entry: picks a command, loads only what it needs, and turns errors into one line and an exit code. */
+import { VERSION } from "./cli/version.ts";
+import { UsageError } from "./cli/usage-error.ts";
+
+const COMMANDS = ["serve", "doctor", "help", "version"];
+const HELP_FLAGS = ["--help", "-h", "--usage"];
+
+async function run(args: readonly string[]): Promise<number> {
+  const [first = "serve"] = args;
+  const command = first.startsWith("-") ? "serve" : first;
+  const rest = command === first ? args.slice(1) : args;
+  if (!COMMANDS.includes(command)) throw new UsageError(await unknownCommand(command));
+  if (command === "help" || HELP_FLAGS.some((flag) => rest.includes(flag))) return printHelp();
+  if (command === "version" || rest.includes("--version")) return print(`mlxcel ${VERSION}\n`);
+  return command === "doctor" ? doctor(rest) : startServer(rest);
+}
+
+async function startServer(args: readonly string[]): Promise<number> {
+  const { parseFlags } = await import("./cli/parse.ts");
+  const { resolveSettings } = await import("./cli/settings.ts");
+  const settings = resolveSettings(parseFlags(args, process.env), process.env);
+  const { serve } = await import("./cli/serve.ts");
+  return serve(settings);
+}
+
+async function doctor(args: readonly string[]): Promise<number> {
+  const unknown = args.find((argument) => argument !== "--json");
+  if (unknown !== undefined) throw new UsageError(`doctor takes --json only, not ${unknown}`);
+  const { runDoctor } = await import("./cli/doctor.ts");
+  return runDoctor({ json: args.includes("--json") });
+}
+
+async function printHelp(): Promise<number> {
+  const { helpText } = await import("./cli/help.ts");
+  const { colourWanted } = await import("./serving/log.ts");
+  return print(helpText(colourWanted(process.stdout)));
+}
+
+async function print(text: string): Promise<number> {
+  await Bun.write(Bun.stdout, text);
+  return 0;
+}
+
+async function unknownCommand(command: string): Promise<string> {
+  const { nearest } = await import("./cli/nearest.ts");
+  const guess = nearest(command, COMMANDS);
+  const advice = guess ? `did you mean ${guess}?` : "to serve a model, name it with -m;";
+  return `unknown command ${command}; ${advice} mlxcel --help lists the commands`;
+}
+
+/** One line on stderr: 2 for a wrong command line, 1 for everything else. Stack traces only under MLXCEL_DEBUG=1. */
+function fail(error: unknown): never {
+  const message = error instanceof Error ? error.message : String(error);
+  const firstLine = message.trim().split("\n", 1)[0] || "unknown error";
+  const stack =
+    error instanceof Error && process.env["MLXCEL_DEBUG"] === "1" ? `\n${error.stack}` : "";
+  process.stderr.write(`mlxcel: ${firstLine}${stack}\n`);
+  process.exit(error instanceof UsageError ? 2 : 1);
+}
+
+process.on("uncaughtException", fail);
+process.on("unhandledRejection", fail);
+process.exit(await run(process.argv.slice(2)).catch(fail));

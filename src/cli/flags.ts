@@ -1,0 +1,278 @@
+/**
+ * The one table of flags. The parser, `--help`, the README's table and the type of the parsed settings all come
+ * from it: to add a flag, add a row.
+ */
+import { z } from "zod";
+import { DEFAULT_MODEL } from "../hub/resolve.ts";
+import {
+  byteSize,
+  commaList,
+  largestOrAuto,
+  onOff,
+  oneOf,
+  origins,
+  text,
+  wholeNumber,
+} from "./values.ts";
+
+export const FLAG_GROUPS = [
+  "Model",
+  "Embeddings",
+  "Server",
+  "Access",
+  "Resources",
+  "Logs",
+  "Other",
+] as const;
+
+export interface FlagSpec {
+  readonly group: (typeof FLAG_GROUPS)[number];
+  readonly help: string;
+  /** What stands for the value in `--help`. Absent: a switch. */
+  readonly placeholder?: string;
+  /** Other spellings; those of llama-server among them. */
+  readonly aliases?: readonly string[];
+  /** Spellings without a value that stand for one, such as `--no-truncate` for `--truncate error`. */
+  readonly shortcuts?: Readonly<Record<string, string>>;
+  /** llama-server's variables, read when MLXCEL_<FLAG> is not set. */
+  readonly llamaEnv?: readonly string[];
+  /** Read from the command line only. */
+  readonly noEnv?: true;
+  /** Text that goes through the validator like a given value. */
+  readonly default?: string;
+  /** Every occurrence counts: the schema reads a list. Otherwise the last one wins. */
+  readonly repeats?: true;
+  /** Never printed back. */
+  readonly secret?: true;
+}
+
+const specs = z.registry<FlagSpec>();
+
+function flag<Schema extends z.ZodType>(schema: Schema, spec: FlagSpec): Schema {
+  specs.add(schema, spec);
+  return schema;
+}
+
+/** Reads the raw texts of all flags, keyed by the flag's name in camel case, into typed settings. */
+export const flagsSchema = z.object({
+  model: flag(text("a directory or a repository name").optional(), {
+    group: "Model",
+    placeholder: "NAME",
+    aliases: ["-m", "-hf", "-hfr", "--hf-repo"],
+    llamaEnv: ["LLAMA_ARG_MODEL", "LLAMA_ARG_HF_REPO"],
+    help: `Model to serve: a directory, or <owner>/<name> in the local store or the Hugging Face cache. Without any model flag: ${DEFAULT_MODEL}.`,
+  }),
+  embeddingModel: flag(text("a directory or a repository name").optional(), {
+    group: "Model",
+    placeholder: "NAME",
+    help: "Model that answers embedding requests; must be an embedder.",
+  }),
+  alias: flag(commaList("one or more names, separated by commas").optional(), {
+    group: "Model",
+    placeholder: "NAMES",
+    aliases: ["-a"],
+    llamaEnv: ["LLAMA_ARG_ALIAS"],
+    repeats: true,
+    help: "More names that requests may use for the model, separated by commas.",
+  }),
+  modelsDir: flag(text("a directory").optional(), {
+    group: "Model",
+    placeholder: "DIR",
+    llamaEnv: ["LLAMA_ARG_MODELS_DIR"],
+    help: "Local store, holding <owner>/<name> directories. Default: mlxcel/models in $XDG_CACHE_HOME or ~/.cache.",
+  }),
+  offline: flag(onOff(), {
+    group: "Model",
+    llamaEnv: ["LLAMA_ARG_OFFLINE"],
+    help: "Never use the network to find a model. This version never does.",
+  }),
+  embedding: flag(onOff(), {
+    group: "Embeddings",
+    aliases: ["--embeddings"],
+    llamaEnv: ["LLAMA_ARG_EMBEDDINGS"],
+    help: "Serve embeddings only. This version does so in any case.",
+  }),
+  embeddingMaxLength: flag(wholeNumber(0), {
+    group: "Embeddings",
+    placeholder: "TOKENS",
+    aliases: ["-c", "--ctx-size"],
+    llamaEnv: ["LLAMA_ARG_CTX_SIZE"],
+    default: "0",
+    help: "Longest text in tokens. Can only lower the model's own limit; 0 keeps that.",
+  }),
+  truncate: flag(oneOf(["on", "error"]), {
+    group: "Embeddings",
+    placeholder: "on|error",
+    shortcuts: { "--no-truncate": "error" },
+    default: "on",
+    help: "Over-long texts: cut them, or refuse the request. The last of these flags wins; a request's own `truncate` beats them.",
+  }),
+  pooling: flag(oneOf(["mean", "cls", "last", "max"]).optional(), {
+    group: "Embeddings",
+    placeholder: "mean|cls|last|max",
+    llamaEnv: ["LLAMA_ARG_POOLING"],
+    help: "How token vectors become one vector. Default: what the model's files say.",
+  }),
+  embdNormalize: flag(wholeNumber(-1).optional(), {
+    group: "Embeddings",
+    placeholder: "N",
+    help: "Normalisation: -1 none, 0 largest component to 32760, 1 L1, 2 L2, N > 2 the N-norm. Default: what the model's files say.",
+  }),
+  embeddingBatchSize: flag(wholeNumber(0), {
+    group: "Embeddings",
+    placeholder: "ROWS",
+    default: "0",
+    help: "Hard cap on the texts in one forward pass; 0 leaves it to --batch-tokens.",
+  }),
+  batchTokens: flag(largestOrAuto(), {
+    group: "Embeddings",
+    placeholder: "auto|TOKENS",
+    aliases: ["-b", "--batch-size", "-ub", "--ubatch-size"],
+    llamaEnv: ["LLAMA_ARG_BATCH", "LLAMA_ARG_UBATCH"],
+    repeats: true,
+    default: "auto",
+    help: "Tokens in one forward pass; auto (or 0) is 16 texts of full length. Of several values the largest counts.",
+  }),
+  embeddingQueueDepth: flag(wholeNumber(0), {
+    group: "Embeddings",
+    placeholder: "REQUESTS",
+    default: "8",
+    help: "Requests that may wait; one more is refused with 503. 0 is the default.",
+  }),
+  embeddingRequestTimeoutSecs: flag(wholeNumber(0, 2_000_000), {
+    group: "Embeddings",
+    placeholder: "SECONDS",
+    default: "120",
+    help: "A request without an answer by then ends with 504. 0 is the default.",
+  }),
+  host: flag(text("a host name, an address or a path ending in .sock"), {
+    group: "Server",
+    placeholder: "HOST",
+    llamaEnv: ["LLAMA_ARG_HOST"],
+    default: "127.0.0.1",
+    help: "Address to listen on; a path ending in .sock is a unix socket.",
+  }),
+  port: flag(wholeNumber(0, 65535), {
+    group: "Server",
+    placeholder: "PORT",
+    llamaEnv: ["LLAMA_ARG_PORT"],
+    default: "8080",
+    help: "Port to listen on; 0 takes a free one.",
+  }),
+  maxBodySize: flag(byteSize(1), {
+    group: "Server",
+    placeholder: "SIZE",
+    default: "64MiB",
+    help: "Largest request body; a larger one is refused with 413.",
+  }),
+  metrics: flag(onOff(), {
+    group: "Server",
+    llamaEnv: ["LLAMA_ARG_ENDPOINT_METRICS"],
+    help: "Serve Prometheus metrics at /metrics.",
+  }),
+  apiKey: flag(commaList("one or more keys, separated by commas").optional(), {
+    group: "Access",
+    placeholder: "KEYS",
+    llamaEnv: ["LLAMA_API_KEY"],
+    repeats: true,
+    secret: true,
+    help: "Keys that requests must present, separated by commas.",
+  }),
+  apiKeyFile: flag(text("a file").optional(), {
+    group: "Access",
+    placeholder: "FILE",
+    llamaEnv: ["LLAMA_ARG_API_KEY_FILE"],
+    help: "File with one key per line; lines that start with # are comments.",
+  }),
+  corsOrigins: flag(origins().optional(), {
+    group: "Access",
+    placeholder: "ORIGINS",
+    llamaEnv: ["LLAMA_ARG_CORS_ORIGINS"],
+    repeats: true,
+    help: "Web origins that may call the server, separated by commas. Default: every origin.",
+  }),
+  sslCertFile: flag(text("a file").optional(), {
+    group: "Access",
+    placeholder: "FILE",
+    llamaEnv: ["LLAMA_ARG_SSL_CERT_FILE"],
+    help: "Certificate (PEM) for HTTPS; goes with --ssl-key-file.",
+  }),
+  sslKeyFile: flag(text("a file").optional(), {
+    group: "Access",
+    placeholder: "FILE",
+    llamaEnv: ["LLAMA_ARG_SSL_KEY_FILE"],
+    help: "Private key (PEM) for HTTPS; goes with --ssl-cert-file.",
+  }),
+  device: flag(oneOf(["auto", "gpu", "cpu"]), {
+    group: "Resources",
+    placeholder: "auto|gpu|cpu",
+    default: "auto",
+    help: "Where the model runs; auto is the GPU where Metal is available, else the CPU.",
+  }),
+  memoryLimit: flag(byteSize(1).optional(), {
+    group: "Resources",
+    placeholder: "SIZE",
+    help: "Memory that MLX tries to stay below. Default: MLX's own.",
+  }),
+  cacheLimit: flag(byteSize(0).optional(), {
+    group: "Resources",
+    placeholder: "SIZE",
+    help: "Freed memory that MLX keeps for reuse; 0 keeps none. Default: chosen for the model.",
+  }),
+  logFormat: flag(oneOf(["text", "json"]), {
+    group: "Logs",
+    placeholder: "text|json",
+    default: "text",
+    help: "Shape of the log lines on stderr.",
+  }),
+  logLevel: flag(oneOf(["debug", "info", "warn", "error"]), {
+    group: "Logs",
+    placeholder: "debug|info|warn|error",
+    shortcuts: { "-v": "debug", "--verbose": "debug", "--log-verbose": "debug" },
+    default: "info",
+    help: "The least important lines that are still written.",
+  }),
+  version: flag(onOff(), { group: "Other", noEnv: true, help: "Print the version and exit." }),
+  help: flag(onOff(), {
+    group: "Other",
+    aliases: ["-h", "--usage"],
+    noEnv: true,
+    help: "Print this text and exit.",
+  }),
+});
+
+export type Flags = z.output<typeof flagsSchema>;
+
+/** One row of the table with its derived spellings. */
+export interface Flag extends FlagSpec {
+  /** Key in `Flags`. */
+  readonly key: string;
+  /** `--embedding-batch-size` */
+  readonly name: string;
+  /** Variables in the order they are read: MLXCEL_<FLAG>, then llama-server's. */
+  readonly env: readonly string[];
+}
+
+export const FLAGS: readonly Flag[] = Object.entries(flagsSchema.shape).map(([key, schema]) => {
+  const spec = specs.get(schema);
+  if (!spec) throw new Error(`the flag ${key} has no row in the table`);
+  const words = key.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+  const ownEnv = `MLXCEL_${words.replaceAll("-", "_").toUpperCase()}`;
+  return {
+    ...spec,
+    key,
+    name: `--${words}`,
+    env: spec.noEnv ? [] : [ownEnv, ...(spec.llamaEnv ?? [])],
+  };
+});
+
+/** All spellings of a flag, one letter first, then its name; those of its shortcuts not included. */
+export function spellings(flag: Flag): string[] {
+  const aliases = flag.aliases ?? [];
+  const isOneLetter = (spelling: string) => spelling.length === 2;
+  return [
+    ...aliases.filter(isOneLetter),
+    flag.name,
+    ...aliases.filter((alias) => !isOneLetter(alias)),
+  ];
+}

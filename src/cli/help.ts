@@ -1,0 +1,91 @@
+import { FLAG_GROUPS, FLAGS, spellings, type Flag } from "./flags.ts";
+import { VERSION } from "./version.ts";
+
+const WIDTH = 80;
+const INDENT = 6;
+
+/** The text of `mlxcel --help`, at most 80 columns wide. */
+export function helpText(colour: boolean): string {
+  const bold = (text: string) => (colour ? `\u001b[1m${text}\u001b[22m` : text);
+  const dim = (text: string) => (colour ? `\u001b[2m${text}\u001b[22m` : text);
+  const lines = [
+    `${bold("mlxcel")} ${VERSION}: embeddings over HTTP on Apple MLX`,
+    "",
+    bold("Usage"),
+    "  mlxcel [serve] [flags]   start the server",
+    "  mlxcel doctor [--json]   check this machine and the native libraries",
+    "  mlxcel help              print this text",
+    "  mlxcel version           print the version",
+  ];
+  for (const group of FLAG_GROUPS) {
+    lines.push("", bold(group));
+    for (const flag of FLAGS.filter((candidate) => candidate.group === group)) {
+      lines.push(...wrap(signature(flag), 2, 6).map(bold));
+      lines.push(...wrap(flag.help, INDENT));
+      const facts = [
+        ...defaultFact(flag),
+        ...(flag.llamaEnv ? [`also read: ${flag.llamaEnv.join(", ")}`] : []),
+      ];
+      if (facts.length > 0) lines.push(...wrap(facts.join("; "), INDENT).map(dim));
+    }
+  }
+  lines.push(
+    "",
+    ...wrap(
+      "Every flag that takes part in serving is also read from MLXCEL_<FLAG>, as in MLXCEL_MAX_BODY_SIZE=1GiB; a flag beats a variable. " +
+        "llama-server's other spellings are accepted: those without effect here are named at the start.",
+      0,
+    ),
+  );
+  return `${lines.join("\n")}\n`;
+}
+
+/** The README's table of flags, generated from the same rows. */
+export function flagsMarkdown(): string {
+  const rows = FLAGS.map((flag) => {
+    const names = [...spellings(flag), ...Object.keys(flag.shortcuts ?? {})].map(code).join(" ");
+    const value = flag.placeholder ? code(flag.placeholder) : "";
+    const env = flag.env.map(code).join(" ");
+    return `| ${[names, value, flag.default ? code(flag.default) : "", env, cell(flag.help)].join(" | ")} |`;
+  });
+  return [
+    "| Flag | Value | Default | Environment | Meaning |",
+    "|---|---|---|---|---|",
+    ...rows,
+  ].join("\n");
+}
+
+/** `-m, --model NAME` */
+function signature(flag: Flag): string {
+  const value = flag.placeholder ? ` ${flag.placeholder}` : "";
+  return [`${spellings(flag).join(", ")}${value}`, ...Object.keys(flag.shortcuts ?? {})].join(", ");
+}
+
+function defaultFact(flag: Flag): string[] {
+  return flag.default === undefined ? [] : [`default: ${flag.default}`];
+}
+
+function code(text: string): string {
+  return `\`${text.replaceAll("|", "\\|")}\``;
+}
+
+/** Plain text inside a table, where `|` and `<` have a meaning. */
+function cell(text: string): string {
+  return text.replaceAll("|", "\\|").replaceAll("<", "&lt;");
+}
+
+/** Breaks a text at spaces into lines of at most 80 columns, the first indented by `first`, the others by `rest`. */
+function wrap(text: string, first: number, rest = first): string[] {
+  const lines: string[] = [];
+  let line = "";
+  for (const word of text.split(" ")) {
+    const indent = lines.length === 0 ? first : rest;
+    if (line === "") line = " ".repeat(indent) + word;
+    else if (line.length + 1 + word.length <= WIDTH) line += ` ${word}`;
+    else {
+      lines.push(line);
+      line = " ".repeat(rest) + word;
+    }
+  }
+  return [...lines, line];
+}

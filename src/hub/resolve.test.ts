@@ -1,0 +1,124 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { localStore, resolveModel } from "./resolve.ts";
+
+let root = "";
+
+function checkpoint(...path: string[]): string {
+  const directory = join(root, ...path);
+  mkdirSync(directory, { recursive: true });
+  writeFileSync(join(directory, "config.json"), "{}");
+  return directory;
+}
+
+function cached(hub: string, repository: string, commit: string): string {
+  const base = join(hub, `models--${repository.replace("/", "--")}`);
+  checkpoint(base, "snapshots", "other");
+  const snapshot = checkpoint(base, "snapshots", commit);
+  mkdirSync(join(root, base, "refs"));
+  writeFileSync(join(root, base, "refs", "main"), `${commit}\n`);
+  return snapshot;
+}
+
+beforeAll(() => {
+  root = mkdtempSync(join(tmpdir(), "mlxcel-hub-"));
+});
+
+afterAll(() => rmSync(root, { recursive: true }));
+
+describe("a path", () => {
+  test("is taken as it is; its last part is the id", () => {
+    const directory = checkpoint("here", "model-a");
+    expect(resolveModel(directory, { env: {} })).toEqual({
+      directory,
+      id: "model-a",
+      name: directory,
+    });
+    expect(resolveModel(`${directory}/`, { env: {} }).id).toBe("model-a");
+    expect(resolveModel(`${directory}/../model-a`, { env: {} })).toMatchObject({
+      directory,
+      id: "model-a",
+    });
+  });
+
+  test("that is missing, a file, or no checkpoint: one line says so", () => {
+    const file = join(checkpoint("there"), "config.json");
+    mkdirSync(join(root, "bare"));
+    expect(() => resolveModel(join(root, "absent"), { env: {} })).toThrow(
+      "absent: no such directory",
+    );
+    expect(() => resolveModel("./absent", { env: {} })).toThrow(
+      "model ./absent: no such directory",
+    );
+    expect(() => resolveModel(file, { env: {} })).toThrow("is a file; name the directory");
+    expect(() => resolveModel(join(root, "bare"), { env: {} })).toThrow("no config.json");
+  });
+});
+
+describe("a repository name", () => {
+  test("is found in the store before the Hugging Face cache", () => {
+    const env = { HF_HUB_CACHE: join(root, "hub") };
+    const snapshot = cached("hub", "owner/both", "c0ffee");
+    const modelsDir = join(root, "store");
+    expect(resolveModel("owner/both", { modelsDir, env })).toEqual({
+      directory: snapshot,
+      id: "both",
+      name: "owner/both",
+    });
+    const stored = checkpoint("store", "owner", "both");
+    expect(resolveModel("owner/both", { modelsDir, env }).directory).toBe(stored);
+  });
+
+  test("the cache is where huggingface_hub's own variables say", () => {
+    const options = (env: Record<string, string>) => ({ modelsDir: join(root, "no-store"), env });
+    const inHome = cached("hf/hub", "o/in-home", "1");
+    const inXdg = cached("xdg/huggingface/hub", "o/in-xdg", "1");
+    const inUserHome = cached(".cache/huggingface/hub", "o/in-user-home", "1");
+    expect(resolveModel("o/in-home", options({ HF_HOME: join(root, "hf") })).directory).toBe(
+      inHome,
+    );
+    expect(resolveModel("o/in-xdg", options({ XDG_CACHE_HOME: join(root, "xdg") })).directory).toBe(
+      inXdg,
+    );
+    expect(resolveModel("o/in-user-home", options({ HOME: root })).directory).toBe(inUserHome);
+  });
+
+  test("a snapshot counts only if the branch main points to it", () => {
+    checkpoint("hub2", "models--o--stale", "snapshots", "1");
+    expect(() =>
+      resolveModel("o/stale", { env: { HF_HUB_CACHE: join(root, "hub2"), HOME: root } }),
+    ).toThrow("not found");
+  });
+
+  test("found nowhere: the line says where it looked and what to do", () => {
+    const env = { HF_HUB_CACHE: join(root, "hub3") };
+    const search = () => resolveModel("owner/absent", { modelsDir: join(root, "store3"), env });
+    for (const part of [
+      "owner/absent",
+      join(root, "store3"),
+      join(root, "hub3"),
+      "does not download",
+      "-m",
+    ]) {
+      expect(search).toThrow(part);
+    }
+  });
+
+  test("cannot leave the store", () => {
+    checkpoint("secret");
+    expect(() => resolveModel("../secret", { modelsDir: join(root, "store4"), env: {} })).toThrow(
+      "no such directory",
+    );
+    expect(() =>
+      resolveModel("a/../../secret", { modelsDir: join(root, "store4"), env: {} }),
+    ).toThrow("no such directory");
+  });
+});
+
+test("the store: the flag, else the user's cache directory", () => {
+  expect(localStore({ modelsDir: "/models", env: {} })).toBe("/models");
+  expect(localStore({ env: { XDG_CACHE_HOME: "/x" } })).toBe("/x/mlxcel/models");
+  expect(localStore({ env: { HOME: "/h" } })).toBe("/h/.cache/mlxcel/models");
+});

@@ -1,0 +1,99 @@
+/** From the name of a model to the directory of its checkpoint. Nothing here writes or uses the network. */
+import { existsSync, readFileSync, statSync } from "node:fs";
+import { homedir } from "node:os";
+import { basename, isAbsolute, join, resolve } from "node:path";
+
+/** Served when no flag names a model. */
+export const DEFAULT_MODEL = "sentence-transformers/all-MiniLM-L6-v2";
+
+export interface ResolveOptions {
+  /** Overrides where the local store is. */
+  readonly modelsDir?: string | undefined;
+  readonly env: Readonly<Record<string, string | undefined>>;
+}
+
+export interface ResolvedModel {
+  /** Absolute; holds a config.json. */
+  readonly directory: string;
+  /** Last part of the directory's or the repository's name: what answers call the model. */
+  readonly id: string;
+  /** As it was asked for. */
+  readonly name: string;
+}
+
+/**
+ * Looks for `name` as a path, then as `<owner>/<name>` in the local store and in the Hugging Face cache.
+ *
+ * @throws Error one line: where it looked and what to do next
+ */
+export function resolveModel(name: string, options: ResolveOptions): ResolvedModel {
+  if (existsSync(name)) {
+    const directory = resolve(name);
+    return { directory: checkpointDirectory(directory, name), id: basename(directory), name };
+  }
+  if (looksLikePath(name)) throw new Error(`model ${name}: no such directory`);
+
+  const store = localStore(options);
+  const stored = join(store, name);
+  const id = basename(name);
+  if (existsSync(stored)) return { directory: checkpointDirectory(stored, name), id, name };
+
+  const cache = huggingFaceCache(options.env);
+  const snapshot = cachedSnapshot(cache, name);
+  if (snapshot) return { directory: checkpointDirectory(snapshot, name), id, name };
+
+  throw new Error(
+    `model ${name} not found: no such directory, and neither the local store (${store}) nor the Hugging Face cache ` +
+      `(${cache}) has it; this version does not download models: give -m a directory that holds its files`,
+  );
+}
+
+/** Where `<owner>/<name>` directories lie: the flag, else mlxcel/models in the user's cache directory. */
+export function localStore({ modelsDir, env }: ResolveOptions): string {
+  return resolve(modelsDir ?? join(userCache(env), "mlxcel", "models"));
+}
+
+/** The directory of huggingface_hub's cache, by the variables that it reads itself. */
+function huggingFaceCache(env: ResolveOptions["env"]): string {
+  const home = env["HF_HOME"] || join(userCache(env), "huggingface");
+  return resolve(env["HF_HUB_CACHE"] || join(home, "hub"));
+}
+
+function userCache(env: ResolveOptions["env"]): string {
+  return env["XDG_CACHE_HOME"] || join(env["HOME"] || homedir(), ".cache");
+}
+
+/** The snapshot that the branch `main` pointed to when the repository was last downloaded. */
+function cachedSnapshot(cache: string, name: string): string | undefined {
+  const repository = join(cache, `models--${name.replaceAll("/", "--")}`);
+  const main = join(repository, "refs", "main");
+  if (!existsSync(main)) return undefined;
+  const snapshot = join(repository, "snapshots", readFileSync(main, "utf8").trim());
+  return existsSync(snapshot) ? snapshot : undefined;
+}
+
+/** A repository is `<name>` or `<owner>/<name>`; everything else can only be a path. */
+function looksLikePath(name: string): boolean {
+  return (
+    isAbsolute(name) ||
+    /^[.~]/.test(name) ||
+    name.includes("\\") ||
+    name.split("/").length > 2 ||
+    name.endsWith("/")
+  );
+}
+
+function checkpointDirectory(directory: string, name: string): string {
+  if (!statSync(directory).isDirectory()) {
+    throw new Error(
+      `model ${name} is a file; name the directory that holds config.json and the weights`,
+    );
+  }
+  if (!existsSync(join(directory, "config.json"))) {
+    const where = directory === resolve(name) ? "" : ` in ${directory}`;
+    throw new Error(
+      `model ${name}: no config.json${where}; a checkpoint's directory holds one beside its weights`,
+    );
+  }
+  return directory;
+}

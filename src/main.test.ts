@@ -1,0 +1,88 @@
+/** Runs the real process: exit codes and the one line that goes with them. */
+import { describe, expect, test } from "bun:test";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+const MAIN = join(import.meta.dir, "main.ts");
+
+async function mlxcel(args: readonly string[], env: Record<string, string> = {}) {
+  const child = Bun.spawn([process.execPath, MAIN, ...args], {
+    stdout: "pipe",
+    stderr: "pipe",
+    env: { PATH: process.env["PATH"], HOME: join(tmpdir(), "mlxcel-no-home"), ...env },
+  });
+  const [stdout, stderr, code] = await Promise.all([
+    child.stdout.text(),
+    child.stderr.text(),
+    child.exited,
+  ]);
+  return { stdout, stderr, code };
+}
+
+describe("exit code 0, text on stdout", () => {
+  const commandLines = ["--help", "help", "serve -h", "--bogus --help", "doctor --help"];
+  test.each(commandLines)("%s", async (line) => {
+    const { stdout, stderr, code } = await mlxcel(line.split(" "));
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+    expect(stdout).toContain("--embedding-model NAME");
+    expect(stdout).not.toContain("\u001b");
+  });
+
+  test.each(["--version", "version"])("%s", async (argument) => {
+    const { stdout, code } = await mlxcel([argument]);
+    expect({ stdout, code }).toEqual({
+      stdout: expect.stringMatching(/^mlxcel \d+\.\d+\.\d+\n$/),
+      code: 0,
+    });
+  });
+});
+
+describe("exit code 2: a wrong command line", () => {
+  test.each([
+    [
+      ["--prot", "80"],
+      "mlxcel: unknown flag --prot; did you mean --port? mlxcel --help lists them all",
+    ],
+    [["serve", "--port", "x"], 'mlxcel: --port takes a whole number from 0 to 65535, not "x"'],
+    [["--reranker-model", "x"], "mlxcel: --reranker-model: this version serves embeddings only"],
+    [
+      ["sevre"],
+      "mlxcel: unknown command sevre; did you mean serve? mlxcel --help lists the commands",
+    ],
+    [["doctor", "--xml"], "mlxcel: doctor takes --json only, not --xml"],
+  ])("%j", async (args, line) => {
+    expect(await mlxcel(args)).toEqual({ stdout: "", stderr: `${line}\n`, code: 2 });
+  });
+
+  test("a wrong variable", async () => {
+    const { stderr, code } = await mlxcel([], { LLAMA_ARG_PORT: "x" });
+    expect({ stderr, code }).toEqual({
+      stderr: 'mlxcel: LLAMA_ARG_PORT takes a whole number from 0 to 65535, not "x"\n',
+      code: 2,
+    });
+  });
+});
+
+describe("exit code 1: something is missing", () => {
+  test("a model directory", async () => {
+    expect(await mlxcel(["-m", "./no-such-model"])).toEqual({
+      stdout: "",
+      stderr: "mlxcel: model ./no-such-model: no such directory\n",
+      code: 1,
+    });
+  });
+
+  test("the default model, on a machine without any", async () => {
+    const { stderr, code } = await mlxcel([]);
+    expect(code).toBe(1);
+    expect(stderr).toMatch(
+      /^mlxcel: model sentence-transformers\/all-MiniLM-L6-v2 not found: .*\n$/,
+    );
+  });
+
+  test("the stack is shown under MLXCEL_DEBUG=1 only", async () => {
+    const { stderr } = await mlxcel(["-m", "./no-such-model"], { MLXCEL_DEBUG: "1" });
+    expect(stderr).toContain("at ");
+    expect(stderr.trimEnd().split("\n").length).toBeGreaterThan(1);
+  });
+});
