@@ -27,7 +27,6 @@ function newHost(
     queueDepth: limits.queueDepth ?? 8,
     requestTimeoutMs: limits.timeoutMs ?? 60_000,
     logger: silentLogger(),
-    errorSink: undefined,
     workerUrl: WORKER_URL,
   });
   hosts.push(host);

@@ -13,8 +13,6 @@ export interface WorkerHostOptions {
   readonly queueDepth: number;
   readonly requestTimeoutMs: number;
   readonly logger: Logger;
-  /** Shared with the worker so that native errors of both threads are caught the same way. */
-  readonly errorSink: unknown;
   /** The worker's entry module. */
   readonly workerUrl: URL;
 }
@@ -143,11 +141,7 @@ export class WorkerHost implements Provider {
       this.options.logger.error("model worker failed", { model: this.id, reason: event.message });
     };
     worker.addEventListener("close", () => this.onClose(worker));
-    this.send(worker, {
-      type: "load",
-      settings: this.options.worker,
-      errorSink: this.options.errorSink,
-    });
+    this.send(worker, { type: "load", settings: this.options.worker });
   }
 
   private receive(message: FromWorker): void {

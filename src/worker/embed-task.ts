@@ -3,6 +3,12 @@ import { Failure } from "./failure.ts";
 import { unpackItems } from "./items.ts";
 import type { EmbedItem, EmbedJob, EmbedResult } from "./job.ts";
 
+/** What the worker needs of a model. */
+export type RunnableModel = Pick<
+  EmbeddingModel,
+  "dim" | "maxLength" | "tokenizer" | "tokenize" | "start" | "finish"
+>;
+
 /** An embedding job on its way through the worker: which items are tokenized, started and done. */
 export class EmbedTask {
   /** It has been answered, with a result or a failure; what is left of it is dropped. */
@@ -19,7 +25,7 @@ export class EmbedTask {
   constructor(
     readonly id: number,
     private readonly job: EmbedJob,
-    private readonly model: EmbeddingModel,
+    private readonly model: RunnableModel,
     private readonly abort: Int32Array<SharedArrayBuffer>,
   ) {
     this.items = unpackItems(job.items);

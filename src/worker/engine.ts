@@ -1,6 +1,6 @@
-import type { EmbeddingModel, PendingVectors } from "../pipeline/embedder.ts";
+import type { PendingVectors } from "../pipeline/embedder.ts";
 import { type Batch, BatchFormer, type BatchLimits } from "./batch-former.ts";
-import { EmbedTask } from "./embed-task.ts";
+import { EmbedTask, type RunnableModel } from "./embed-task.ts";
 import { Failure } from "./failure.ts";
 import type { DetokenizeJob, EmbedJob, Job, Result, TokenizeJob } from "./job.ts";
 
@@ -23,7 +23,7 @@ export class Engine {
   private looping = false;
 
   constructor(
-    private readonly model: EmbeddingModel,
+    private readonly model: RunnableModel,
     limits: BatchLimits,
     private readonly events: EngineEvents,
   ) {

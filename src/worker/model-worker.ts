@@ -1,6 +1,7 @@
 /** The thread that owns one model, its tokenizer and its MLX arrays. Talks only in the messages of protocol.ts. */
 import * as mx from "../../ffi/index.ts";
-import { EmbeddingModel } from "../pipeline/embedder.ts";
+import { loadEmbeddingModel } from "../models/load.ts";
+import type { EmbeddingModel } from "../pipeline/embedder.ts";
 import type { BatchLimits } from "./batch-former.ts";
 import { Engine } from "./engine.ts";
 import type { ModelInfo, Result } from "./job.ts";
@@ -25,7 +26,7 @@ function load(settings: WorkerSettings): void {
     if (settings.memoryLimitBytes !== undefined) mx.setMemoryLimit(settings.memoryLimitBytes);
     if (settings.cacheLimitBytes !== undefined) mx.setCacheLimit(settings.cacheLimitBytes);
     const { directory, pooling, maxLength, normalize } = settings;
-    const model = EmbeddingModel.load({ directory, device, pooling, maxLength, normalize });
+    const model = loadEmbeddingModel({ directory, device, pooling, maxLength, normalize });
     model.warmUp();
     engine = new Engine(model, batchLimits(settings, model), {
       started: (id) => post({ type: "started", id }),

@@ -21,7 +21,7 @@ export interface WorkerSettings {
 }
 
 export type ToWorker =
-  | { readonly type: "load"; readonly settings: WorkerSettings; readonly errorSink: unknown }
+  | { readonly type: "load"; readonly settings: WorkerSettings }
   | {
       readonly type: "job";
       readonly id: number;
