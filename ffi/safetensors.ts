@@ -1,6 +1,6 @@
+import { closeSync, openSync, readSync } from "node:fs";
 import { check, failure } from "./error.ts";
 import { mlx } from "./library.ts";
-import { readHeader } from "./safetensors-header.ts";
 import { readSlot, Slot, slot } from "./slot.ts";
 import { cpuStream } from "./stream.ts";
 import { pointer, result, type Tensor } from "./tensor.ts";
@@ -14,24 +14,45 @@ export interface Safetensors {
 const metadataSlot = new Slot();
 
 /**
- * Opens a safetensors file. The header is checked against the file now; the elements are read when a tensor is
+ * Opens a safetensors file. mlx checks the header against the file now; the elements are read when a tensor is
  * evaluated. Throws MlxError naming the file when it is missing, damaged or cut short.
  */
 export function loadSafetensors(path: string): Safetensors {
-  const { names, metadata } = readHeader(path);
-  check("loadSafetensors", mlx.mlx_load_safetensors(slot, metadataSlot.address, path, cpuStream()));
+  const status = mlx.mlx_load_safetensors(slot, metadataSlot.address, path, cpuStream());
   const loaded = readSlot();
+  // The metadata is read from the header below, in one go with the names
   mlx.mlx_map_string_to_string_free(metadataSlot.read());
+  if (status !== 0) throw failure("loadSafetensors", path);
   try {
+    const { __metadata__: metadata = {}, ...entries } = readHeader(path);
     const tensors = new Map(
-      names.map((name) => [
+      Object.keys(entries).map((name) => [
         name,
         result("loadSafetensors", mlx.mlx_map_string_to_array_get(slot, loaded, name)),
       ]),
     );
-    return { tensors, metadata };
+    return { tensors, metadata: new Map(Object.entries(metadata)) };
   } finally {
     mlx.mlx_map_string_to_array_free(loaded);
+  }
+}
+
+interface Header {
+  readonly __metadata__?: Readonly<Record<string, string>>;
+  readonly [tensor: string]: unknown;
+}
+
+/** The header of a file that mlx has accepted; https://github.com/huggingface/safetensors#format. */
+function readHeader(path: string): Header {
+  const file = openSync(path, "r");
+  try {
+    const length = new DataView(new ArrayBuffer(8));
+    readSync(file, length, 0, 8, 0);
+    const text = new Uint8Array(Number(length.getBigUint64(0, true)));
+    readSync(file, text, 0, text.length, 8);
+    return JSON.parse(new TextDecoder().decode(text)) as Header;
+  } finally {
+    closeSync(file);
   }
 }
 
