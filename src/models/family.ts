@@ -1,24 +1,16 @@
-import type { Tensor } from "../../ffi/index.ts";
-import type { RaggedBatch } from "../nn/ragged.ts";
+import type { Encoder } from "../nn/encoder.ts";
 import type { Weights } from "../checkpoint/weights.ts";
 import type { PoolingMode } from "../pipeline/pooling.ts";
-
-/** A loaded network: token rows in, hidden states out. */
-export interface Encoder {
-  /** Width of the rows that `forward` returns. */
-  readonly hiddenSize: number;
-  readonly vocabSize: number;
-  /** Longest row that the network can take (position table or config). */
-  readonly maxPositions: number;
-  /** [N, hiddenSize] f32, lazily evaluated; the caller's scope owns it. */
-  forward(batch: RaggedBatch): Tensor;
-}
 
 /** One `model_type`: one file in models/, listed in registry.ts. */
 export interface ModelFamily {
   readonly modelType: string;
   /** Used where the checkpoint has no pooling module. */
   readonly defaultPooling: PoolingMode;
+  /** Prefixes that published checkpoints put in front of the names of the encoder's tensors, such as `bert.`. */
+  readonly weightPrefixes: readonly string[];
+  /** The text to put in front of an input for a task instruction; absent: instructions are ignored. */
+  readonly instructionPrompt?: (instruction: string) => string;
   /**
    * Builds the network from `config.json` (unparsed) and the tensors. Throws CheckpointError naming the setting
    * or the tensor when either is unknown or missing.

@@ -1,0 +1,66 @@
+import { basename } from "node:path";
+import { readCheckpoint, type LengthLimits } from "../checkpoint/checkpoint.ts";
+import { Weights } from "../checkpoint/weights.ts";
+import { EmbeddingModel } from "../pipeline/embedder.ts";
+import { loadModuleChain } from "../pipeline/modules.ts";
+import type { NormalizeMode } from "../pipeline/normalize.ts";
+import type { PoolingMode } from "../pipeline/pooling.ts";
+import { Tokenizer } from "../tokenizer/tokenizer.ts";
+import { refuseQuantised } from "./config.ts";
+import { familyOf } from "./registry.ts";
+
+export interface LoadOptions {
+  readonly directory: string;
+  /** The device that this thread opened. */
+  readonly device: "cpu" | "gpu";
+  /** Overrides the checkpoint's pooling. */
+  readonly pooling?: keyof typeof poolingFlag | undefined;
+  /** Can only lower the checkpoint's limit. */
+  readonly maxLength?: number | undefined;
+  /** Overrides what the checkpoint's modules do. */
+  readonly normalize?: NormalizeMode | undefined;
+}
+
+const poolingFlag = {
+  mean: "mean",
+  cls: "cls",
+  last: "lasttoken",
+  max: "max",
+} as const satisfies Record<string, PoolingMode>;
+
+/** Loads an embedder. The caller has opened the device. Throws CheckpointError naming what cannot be used. */
+export function loadEmbeddingModel(options: LoadOptions): EmbeddingModel {
+  const { directory, device, normalize } = options;
+  const checkpoint = readCheckpoint(directory);
+  const family = familyOf(checkpoint);
+  refuseQuantised(checkpoint.config);
+  // On CPU half-precision arithmetic is slower and less exact than f32.
+  const computeDtype = device === "cpu" ? "float32" : "stored";
+  const weights = Weights.open(directory, { prefixes: family.weightPrefixes, computeDtype });
+  const { storedDtype, byteLength: weightBytes } = weights;
+  const encoder = family.load(checkpoint.config, weights);
+  weights.close();
+  return new EmbeddingModel({
+    name: basename(directory),
+    family: family.modelType,
+    encoder,
+    chain: loadModuleChain(checkpoint, {
+      computeDtype,
+      hiddenSize: encoder.hiddenSize,
+      defaultPooling: family.defaultPooling,
+      pooling: options.pooling && poolingFlag[options.pooling],
+    }),
+    tokenizer: Tokenizer.load(directory),
+    prompts: { ...checkpoint, instructionPrompt: family.instructionPrompt },
+    maxLength: maxLength(checkpoint.limits, encoder.maxPositions, options.maxLength),
+    normalize,
+    storedDtype,
+    weightBytes,
+  });
+}
+
+/** The smallest limit that anybody states. */
+function maxLength(limits: LengthLimits, positions: number, flag = Number.POSITIVE_INFINITY) {
+  const { sentenceMaxLength = positions, tokenizerMaxLength = positions } = limits;
+  return Math.min(sentenceMaxLength, tokenizerMaxLength, positions, flag);
+}

@@ -1,0 +1,33 @@
+/**
+ * How a vector is normalised, in llama-server's numbering: -1 not at all, 0 divide by max|v| and multiply by
+ * 32760, 1 by the L1 norm, 2 by the L2 norm, n > 2 by the n-norm.
+ */
+export type NormalizeMode = number;
+
+/** The number of L2, which is what a Normalize module does. */
+export const L2: NormalizeMode = 2;
+export const UNNORMALIZED: NormalizeMode = -1;
+
+/** What mode 0 scales the largest component to: just below the range of a signed 16-bit number. */
+const MAX_NORM_PEAK = 32760;
+
+/** A normalised copy of `vector`, summed in f64. A zero vector stays zero. */
+export function normalized(vector: Float32Array, mode: NormalizeMode): Float32Array<ArrayBuffer> {
+  const scale = scaleFor(vector, mode);
+  return vector.map((component) => component * scale);
+}
+
+function scaleFor(vector: Float32Array, mode: NormalizeMode): number {
+  if (mode === UNNORMALIZED) return 1;
+  const peak = vector.reduce((max, component) => Math.max(max, Math.abs(component)), 0);
+  if (peak === 0) return 0;
+  if (mode === 0) return MAX_NORM_PEAK / peak;
+  return 1 / norm(vector, mode, peak);
+}
+
+/** Σ(|v|^n)^(1/n), relative to the peak so that no power over- or underflows. */
+function norm(vector: Float32Array, n: number, peak: number): number {
+  let sum = 0;
+  for (const component of vector) sum += Math.abs(component / peak) ** n;
+  return peak * sum ** (1 / n);
+}
