@@ -1,0 +1,97 @@
+import { copyFileSync, cpSync, globSync, mkdirSync } from "node:fs";
+import { rm } from "node:fs/promises";
+import { basename, join } from "node:path";
+import { buildMlxC } from "./build.ts";
+import { fetchCrate, fetchWheel, unpackCrate, unpackWheel } from "./download.ts";
+import { exclusively } from "./exclusive.ts";
+import { installFolder, isInstalled } from "./install.ts";
+import {
+  cacheFolder,
+  nativeSetKey,
+  type PinnedPlatform,
+  pinnedMlxC,
+  platformName,
+  vendorFolder,
+} from "./pinned.ts";
+import { say, step } from "./progress.ts";
+import { requireCompiler, requirePlatform } from "./requirements.ts";
+
+const work = join(cacheFolder, "native");
+const mlxC = join(work, "mlx-c");
+const mlxWheel = join(work, "mlx");
+const openblasWheel = join(work, "openblas");
+
+async function fetchParts(platform: PinnedPlatform): Promise<void> {
+  const mlx = await fetchWheel(platform.mlx);
+  const openblas = platform.openblas && (await fetchWheel(platform.openblas));
+  const crate = await fetchCrate(pinnedMlxC);
+  await step("unpacking MLX and mlx-c", async () => {
+    await rm(work, { recursive: true, force: true });
+    await unpackWheel(mlx, mlxWheel);
+    if (openblas !== undefined) await unpackWheel(openblas, openblasWheel);
+    await unpackCrate(crate, mlxC);
+  });
+}
+
+/** Copies the library, what it loads, and the C headers that the symbol tables are checked with. */
+function copySet(library: string, headers: string, folder: string): void {
+  const siblings =
+    process.platform === "darwin"
+      ? ["mlx/lib/libmlx.dylib", "mlx/lib/mlx.metallib"].map((name) => join(mlxWheel, name))
+      : [
+          join(mlxWheel, "mlx/lib/libmlx.so"),
+          ...globSync(join(mlxWheel, "mlx_cpu.libs/*")),
+          join(openblasWheel, "scipy_openblas32/lib/libscipy_openblas.so"),
+        ];
+  for (const file of [library, ...siblings]) copyFileSync(file, join(folder, basename(file)));
+  mkdirSync(join(folder, "include/mlx"), { recursive: true });
+  cpSync(headers, join(folder, "include/mlx/c"), {
+    recursive: true,
+    filter: (path) => basename(path) !== "private" && (path.endsWith(".h") || path === headers),
+  });
+}
+
+async function install(platform: PinnedPlatform, folder: string, key: string): Promise<void> {
+  // Say that the compiler is missing before, not after, the download.
+  requireCompiler();
+  await fetchParts(platform);
+  const sources = join(mlxC, pinnedMlxC.source);
+  const library = await step("compiling libmlxc", (report) =>
+    buildMlxC(
+      {
+        mlxC: sources,
+        mlx: join(mlxWheel, "mlx"),
+        openblas: platform.openblas && join(openblasWheel, "scipy_openblas32/lib"),
+      },
+      join(work, "build"),
+      report,
+    ),
+  );
+  await installFolder(folder, key, async (temporary) => {
+    copySet(library, join(sources, "mlx/c"), temporary);
+  });
+}
+
+/**
+ * Makes sure that vendor/lib/<os>-<arch> holds the pinned native set; does nothing when it does or
+ * when MLXCEL_MLXC_PATH names another libmlxc. Throws SetupError when it cannot.
+ */
+export async function ensureNativeSet(): Promise<void> {
+  if (process.env["MLXCEL_MLXC_PATH"]) return;
+  const key = nativeSetKey();
+  const folder = join(vendorFolder, "lib", platformName);
+  if (isInstalled(folder, key)) return;
+  const platform = requirePlatform();
+  await exclusively(
+    join(cacheFolder, "native.lock"),
+    async () => {
+      if (isInstalled(folder, key)) return;
+      try {
+        await install(platform, folder, key);
+      } finally {
+        await rm(work, { recursive: true, force: true });
+      }
+    },
+    () => say("waiting for another set-up of the native set …"),
+  );
+}
