@@ -25,14 +25,14 @@ export function banner(
 }
 
 /** A command that can be pasted; a key is left to the reader. */
-function curlLine({ address, apiKeys, tls }: ServeSettings, url: string): string {
+function curlLine({ listen, apiKeys, tls }: ServeSettings, url: string): string {
   const options = [
-    ...(address.kind === "unix" ? [`--unix-socket ${address.path}`] : []),
+    ...("socketPath" in listen ? [`--unix-socket ${listen.socketPath}`] : []),
     // -k: a certificate made for testing is signed by nobody that curl knows
     ...(tls ? ["-k"] : []),
     ...(apiKeys.length > 0 ? ["-H 'Authorization: Bearer YOUR_KEY'"] : []),
   ];
-  const target = address.kind === "unix" ? "http://localhost" : url;
+  const target = "socketPath" in listen ? "http://localhost" : url;
   return ["curl", ...options, `${target}/v1/embeddings`, `-d '{"input": "Hello, world"}'`].join(
     " ",
   );

@@ -21,9 +21,8 @@ export async function serve(settings: ServeSettings): Promise<number> {
     logger,
     workerUrl: new URL("../worker/model-worker.ts", import.meta.url),
   });
-  const server = startServer({
+  const server = await startServer({
     ...settings,
-    listen: settings.address,
     providers: { embedder },
     version: VERSION,
     logger,

@@ -110,11 +110,8 @@ describe("limits", () => {
 
 describe("access", () => {
   test("a host that ends in .sock is a unix socket", () => {
-    expect(settings(["--host", "run/m.sock"]).address).toEqual({
-      kind: "unix",
-      path: "run/m.sock",
-    });
-    expect(settings(["--host", "::1"]).address).toEqual({ kind: "tcp", host: "::1", port: 8080 });
+    expect(settings(["--host", "run/m.sock"]).listen).toEqual({ socketPath: "run/m.sock" });
+    expect(settings(["--host", "::1"]).listen).toEqual({ host: "::1", port: 8080 });
   });
 
   test("keys of the flag and of the file add up; comments and blank lines are none", () => {

@@ -1,6 +1,7 @@
 import { readFileSync, realpathSync, statSync } from "node:fs";
 import { kindOf, readCheckpoint, type CheckpointKind } from "../checkpoint/checkpoint.ts";
 import { DEFAULT_MODEL, resolveModel, type ResolvedModel } from "../hub/resolve.ts";
+import type { Listen, TlsFiles } from "../http/server.ts";
 import type { LogLevel } from "../serving/log.ts";
 import type { WorkerSettings } from "../worker/protocol.ts";
 import type { Flags } from "./flags.ts";
@@ -10,9 +11,9 @@ import { UsageError } from "./usage-error.ts";
 /** Everything the server needs to start, with names resolved and conflicts ruled out. */
 export interface ServeSettings {
   readonly embedder: EmbedderSettings;
-  readonly address: ListenAddress;
+  readonly listen: Listen;
   /** Paths of PEM files that exist. */
-  readonly tls?: { readonly certFile: string; readonly keyFile: string } | undefined;
+  readonly tls?: TlsFiles | undefined;
   /** Empty: no key is asked for. */
   readonly apiKeys: readonly string[];
   /** undefined: every origin. */
@@ -26,10 +27,6 @@ export interface ServeSettings {
   /** Lines for the user to see once, before the banner. */
   readonly notices: readonly string[];
 }
-
-export type ListenAddress =
-  | { readonly kind: "tcp"; readonly host: string; readonly port: number }
-  | { readonly kind: "unix"; readonly path: string };
 
 export interface EmbedderSettings {
   /** The name that answers carry. */
@@ -55,7 +52,7 @@ export function resolveSettings({ flags, ignored }: ParsedFlags, env: Environmen
     tls: tlsFiles(flags),
     apiKeys: [...new Set([...(flags.apiKey ?? []), ...keysOfFile(flags.apiKeyFile)])],
     embedder: embedderSettings(flags, env),
-    address: listenAddress(flags),
+    listen: listenAddress(flags),
     corsOrigins: flags.corsOrigins?.includes("*") ? undefined : flags.corsOrigins,
     maxBodyBytes: flags.maxBodySize,
     metrics: flags.metrics,
@@ -135,8 +132,8 @@ function noun(kind: CheckpointKind): string {
   return kind === "chat" ? "chat model" : kind;
 }
 
-function listenAddress({ host, port }: Flags): ListenAddress {
-  return host.endsWith(".sock") ? { kind: "unix", path: host } : { kind: "tcp", host, port };
+function listenAddress({ host, port }: Flags): Listen {
+  return host.endsWith(".sock") ? { socketPath: host } : { host, port };
 }
 
 function tlsFiles({ sslCertFile, sslKeyFile }: Flags): ServeSettings["tls"] {
