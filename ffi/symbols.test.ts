@@ -10,6 +10,7 @@ import { io } from "./symbols/io.ts";
 import { map } from "./symbols/map.ts";
 import { memory } from "./symbols/memory.ts";
 import { metal } from "./symbols/metal.ts";
+import { mlxcel } from "./symbols/mlxcel.ts";
 import { ops } from "./symbols/ops.ts";
 import { stream } from "./symbols/stream.ts";
 import { string } from "./symbols/string.ts";
@@ -50,9 +51,16 @@ function typeOf(parameter: string): string {
   if (functionPointer) return `${functionPointer[1]}(*)(${functionPointer[2]})`;
   return parameter
     .replaceAll(/\bconst\b/g, "")
+    .replaceAll(/ ?\*/g, "* ")
     .trim()
     .replace(/\s+\w+$/, "")
     .replaceAll(/\s+/g, "");
+}
+
+function argumentTypes(parameters: string): string[] {
+  const list = parameters.trim();
+  if (list === "void" || list === "") return [];
+  return list.split(/,(?![^(]*\))/).map((parameter) => typeOf(parameter.trim()));
 }
 
 function declarations(header: string): Map<string, Declaration> {
@@ -64,13 +72,9 @@ function declarations(header: string): Map<string, Declaration> {
   for (const [, type, name, parameters] of code.matchAll(
     /(?<=^ ?|[;{}] ?)((?:const )?\w+ ?\*?) ?(mlx_\w+)\(((?:[^();]|\([^)]*\))*)\);/g,
   )) {
-    const list = parameters!.trim();
     found.set(name!, {
-      returns: typeOf(`${type!.trim()} result`),
-      args:
-        list === "void" || list === ""
-          ? []
-          : list.split(/,(?![^(]*\))/).map((parameter) => typeOf(parameter.trim())),
+      returns: typeOf(`${type} result`),
+      args: argumentTypes(parameters!),
     });
   }
   return found;
@@ -86,6 +90,20 @@ describe("symbol tables agree with the pinned headers", () => {
       }
     });
   }
+
+  test("vendor/native defines every addition of our own build", async () => {
+    const native = join(import.meta.dir, "../vendor/native");
+    const files = await Array.fromAsync(new Glob("*.{c,cpp}").scan(native));
+    const texts = await Promise.all(files.map((file) => Bun.file(join(native, file)).text()));
+    for (const [symbol, { args, returns }] of Object.entries(mlxcel)) {
+      const found = new RegExp(`^(.*?)\\b${symbol}\\((.*)\\) \\{`, "m").exec(texts.join("\n"));
+      expect({ symbol, returns, args }).toEqual({
+        symbol,
+        returns: typeOf(`${found?.[1]} result`),
+        args: argumentTypes(found?.[2] ?? ""),
+      } as never);
+    }
+  });
 
   test("the header reader finds every function that the headers declare", async () => {
     const text = await Bun.file(join(headers, "ops.h")).text();
