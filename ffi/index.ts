@@ -50,6 +50,7 @@ export {
   scalar,
   zeros,
 } from "./creation.ts";
+export { deviceName } from "./device-name.ts";
 export type { Dtype } from "./dtype.ts";
 export { errorSink, installErrorHandler, MlxError } from "./error.ts";
 export { asyncEvaluate, evaluate } from "./evaluate.ts";

@@ -55,9 +55,15 @@ export function cpuStream(): number {
   return fileStream;
 }
 
+/** A `mlx_device`; the caller frees it. */
+export function newDevice(kind: Device): number {
+  const made = mlx.mlx_device_new_type(kind === "gpu" ? MLX_GPU : MLX_CPU, 0);
+  if (made === null) throw failure("openDevice");
+  return made;
+}
+
 function newStream(kind: Device): number {
-  const handle = mlx.mlx_device_new_type(kind === "gpu" ? MLX_GPU : MLX_CPU, 0);
-  if (handle === null) throw failure("openDevice");
+  const handle = newDevice(kind);
   const made = mlx.mlx_stream_new_device(handle);
   mlx.mlx_device_free(handle);
   if (made === null) throw failure("openDevice");
