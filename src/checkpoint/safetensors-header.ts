@@ -37,7 +37,7 @@ const LENGTH_FIELD_BYTES = 8;
 const naturalNumber = z.int().nonnegative();
 const headerSchema = z
   .object({
-    __metadata__: z.record(z.string(), z.string()).optional(),
+    __metadata__: z.record(z.string(), z.string()).nullish(),
   })
   .catchall(
     z.object({

@@ -12,20 +12,26 @@ const UNSETTLED_BPE_TOKENS = 256;
 const SPACE = 0x20;
 const WHITESPACE = /[\s\u0085]/;
 
+export interface EncodedPart {
+  readonly ids: Int32Array;
+  /** Tokens at the end that the model itself knows to depend on what follows. */
+  readonly unsettledTokens?: number;
+}
+
 /**
  * The first tokens of a text without encoding all of it: encodes a beginning of the text, of doubling length, until
  * it holds enough tokens that no longer depend on the rest.
  *
  * A beginning that ends between a word and a space settles all of its tokens where no token of the vocabulary spans
  * such a place. Elsewhere (no spaces, or other white space) the last tokens are unsettled: in WordPiece those of one
- * word, in BPE a fixed number. A Unigram model chooses its pieces for the text as a whole, so it is cut at spaces only.
+ * word, in BPE a fixed number, and a Unigram model tells itself how many.
  */
 export class LeadingTokens {
-  readonly #encodeWhole: (text: string) => Int32Array;
+  readonly #encodeWhole: (text: string) => EncodedPart;
   readonly #splitsAtSpaces: boolean;
   readonly #unsettledTokens: number;
 
-  constructor(file: TokenizerFile, encodeWhole: (text: string) => Int32Array) {
+  constructor(file: TokenizerFile, encodeWhole: (text: string) => EncodedPart) {
     this.#encodeWhole = encodeWhole;
     this.#splitsAtSpaces = splitsAtSpaces(file);
     this.#unsettledTokens = unsettledTokens(file);
@@ -36,14 +42,14 @@ export class LeadingTokens {
     let length = Math.max(WHOLE_BELOW_CHARS, count * CHARS_PER_TOKEN);
     for (; length < text.length; length *= 2) {
       const end = cutAt(text, length);
-      const ids = this.#encodeWhole(text.slice(0, end));
+      const { ids, unsettledTokens = 0 } = this.#encodeWhole(text.slice(0, end));
       const settled =
         this.#splitsAtSpaces && text.charCodeAt(end) === SPACE
           ? ids.length
-          : ids.length - this.#unsettledTokens;
+          : ids.length - this.#unsettledTokens - unsettledTokens;
       if (settled >= count) return ids.subarray(0, count);
     }
-    return this.#encodeWhole(text).subarray(0, count);
+    return this.#encodeWhole(text).ids.subarray(0, count);
   }
 }
 
@@ -86,6 +92,6 @@ function unsettledTokens({ model, added_tokens }: TokenizerFile): number {
     case "BPE":
       return UNSETTLED_BPE_TOKENS + longestAdded;
     default:
-      return Infinity;
+      return longestAdded;
   }
 }

@@ -20,6 +20,7 @@ const tokenizerFile = z.looseObject({
       z.record(z.string(), z.int().nonnegative()),
       z.array(z.tuple([z.string(), z.number()])),
     ]),
+    unk_id: z.int().nonnegative().nullish(),
     max_input_chars_per_word: z.int().positive().optional(),
   }),
 });

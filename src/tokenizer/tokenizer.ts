@@ -1,9 +1,11 @@
 import { Tokenizer as LibraryTokenizer } from "@huggingface/tokenizers";
 import { CheckpointError } from "../checkpoint/error.ts";
 import { reasonOf } from "../checkpoint/json-file.ts";
-import { LeadingTokens } from "./leading-tokens.ts";
+import { LeadingTokens, type EncodedPart } from "./leading-tokens.ts";
+import { faithful } from "./normalizer.ts";
 import { singleTemplate, type TemplatePart } from "./post-processor.ts";
 import { readTokenizerFile, vocabularyOf, type TokenizerFile } from "./tokenizer-file.ts";
+import { splitsAtMetaspace, Unigram } from "./unigram.ts";
 
 /** One text as the model sees it. */
 export interface Encoding {
@@ -28,6 +30,9 @@ export interface EncodeOptions {
  */
 const LIBRARY_CONFIG = { clean_up_tokenization_spaces: false };
 
+/** The library builds its own slow Unigram from the file's model; this keeps it from doing so. */
+const MODEL_TO_REPLACE = { type: "BPE", vocab: {}, merges: [] };
+
 /** Text to token ids and back, as tokenizer.json says; padding and truncation stored in it are ignored. */
 export class Tokenizer {
   /** One more than the largest id. */
@@ -42,9 +47,9 @@ export class Tokenizer {
   readonly #hasTypeIds: boolean;
 
   private constructor(path: string, file: TokenizerFile) {
+    this.#single = singleTemplate(path, file.post_processor);
     this.#library = buildLibraryTokenizer(path, file);
     this.#leadingTokens = new LeadingTokens(file, (text) => this.#encodeWhole(text));
-    this.#single = singleTemplate(path, file.post_processor);
     const textAt = this.#single.findIndex((part) => part.kind === "text");
     if (textAt < 0) throw new CheckpointError(`${path}: post_processor leaves out the text`);
     this.singlePrefix = specialIds(this.#single.slice(0, textAt));
@@ -88,8 +93,10 @@ export class Tokenizer {
     return Array.from(ids, (id) => this.#library.decode([id]));
   }
 
-  #encodeWhole(text: string): Int32Array {
-    return Int32Array.from(this.#library.encode(text, { add_special_tokens: false }).ids);
+  #encodeWhole(text: string): EncodedPart {
+    const ids = Int32Array.from(this.#library.encode(text, { add_special_tokens: false }).ids);
+    const { model } = this.#library;
+    return model instanceof Unigram ? { ids, unsettledTokens: model.unsettledTokens } : { ids };
   }
 
   #fill(content: Int32Array): Pick<Encoding, "ids" | "typeIds"> {
@@ -115,10 +122,31 @@ export class Tokenizer {
 
 function buildLibraryTokenizer(path: string, file: TokenizerFile): LibraryTokenizer {
   try {
-    return new LibraryTokenizer(file, LIBRARY_CONFIG);
+    const unigram = unigramOf(file);
+    const library = new LibraryTokenizer(
+      unigram ? { ...file, model: MODEL_TO_REPLACE } : file,
+      LIBRARY_CONFIG,
+    );
+    if (unigram) library.model = unigram;
+    library.normalizer = faithful(library.normalizer);
+    return library;
   } catch (error) {
     throw new CheckpointError(`${path}: ${reasonOf(error)}`, { cause: error });
   }
+}
+
+function unigramOf({ model, pre_tokenizer, added_tokens }: TokenizerFile): Unigram | undefined {
+  if (model.type !== "Unigram" || !Array.isArray(model.vocab)) return undefined;
+  const unigram = new Unigram({
+    vocab: model.vocab,
+    unknownId: model.unk_id ?? undefined,
+    splitsWords: splitsAtMetaspace(pre_tokenizer),
+  });
+  for (const { content, id } of added_tokens) {
+    unigram.vocab[id] = content;
+    unigram.tokens_to_ids.set(content, id);
+  }
+  return unigram;
 }
 
 function specialIds(parts: readonly TemplatePart[]): Int32Array {

@@ -1,0 +1,124 @@
+import { rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "bun:test";
+import { copyOfFixture, editJson, fixture } from "../../test/fixtures/fixtures.ts";
+import { isEmbedder, kindOf, readCheckpoint } from "./checkpoint.ts";
+import { CheckpointError } from "./error.ts";
+
+function failureOf(directory: string): string {
+  try {
+    readCheckpoint(directory);
+  } catch (error) {
+    if (!(error instanceof CheckpointError)) throw error;
+    expect(error.message).not.toContain("\n");
+    return error.message;
+  }
+  throw new Error(`${directory} was read without an error`);
+}
+
+test("settings, modules, prompts and limits are read from their files", () => {
+  const checkpoint = readCheckpoint(fixture("bert-no-prompt-pooling"));
+  expect(checkpoint.modelType).toBe("bert");
+  expect(checkpoint.architectures).toEqual(["BertModel"]);
+  expect(checkpoint.config.layer_norm_eps).toBe(1e-12);
+  expect(checkpoint.modules?.map(({ type, path }) => [type, path])).toEqual([
+    ["Transformer", ""],
+    ["Pooling", "1_Pooling"],
+    ["Normalize", "2_Normalize"],
+  ]);
+  expect(checkpoint.prompts.query).toBe("Represent the question for retrieving documents: ");
+  expect(checkpoint.defaultPromptName).toBeUndefined();
+  expect(checkpoint.limits).toEqual({ sentenceMaxLength: 96, tokenizerMaxLength: 96 });
+});
+
+test("a bare directory with config.json has no modules, prompts or limits", () => {
+  const directory = copyOfFixture("bert-mean");
+  for (const name of ["modules.json", "config_sentence_transformers.json"]) {
+    rmSync(join(directory, name));
+  }
+  rmSync(join(directory, "sentence_bert_config.json"));
+  rmSync(join(directory, "tokenizer_config.json"));
+  const checkpoint = readCheckpoint(directory);
+  expect(checkpoint.modules).toBeUndefined();
+  expect(checkpoint.prompts).toEqual({});
+  expect(checkpoint.limits).toEqual({});
+});
+
+test("the huge number that stands for an unlimited tokenizer is no limit", () => {
+  const directory = copyOfFixture("bert-mean");
+  editJson<Record<string, unknown>>(join(directory, "tokenizer_config.json"), (config) => {
+    config.model_max_length = 1e30;
+  });
+  expect(readCheckpoint(directory).limits).toEqual({ sentenceMaxLength: 96 });
+});
+
+test("a missing directory, a file and a directory without config.json are named", () => {
+  expect(failureOf("no-such-model")).toContain("no-such-model does not exist");
+  expect(failureOf(fixture("bert-mean/config.json"))).toContain("is a file");
+  expect(failureOf(fixture("bert-mean/1_Pooling/../2_Dense"))).toContain("does not exist");
+  expect(failureOf(fixture("tokenizers/qwen3-embed"))).toContain("config.json is missing");
+});
+
+test("broken JSON names the file", () => {
+  for (const name of ["config.json", "modules.json", "sentence_bert_config.json"]) {
+    const directory = copyOfFixture("bert-mean");
+    writeFileSync(join(directory, name), '{"model_type": "bert",');
+    expect(failureOf(directory)).toContain(`${name} is not valid JSON`);
+  }
+});
+
+test("a value of the wrong kind names the file and the key", () => {
+  const directory = copyOfFixture("bert-mean");
+  writeFileSync(join(directory, "config.json"), '{"model_type": 7}');
+  expect(failureOf(directory)).toMatch(/config\.json: "model_type"/);
+});
+
+test("a module type is known by the last part of its name", () => {
+  const directory = copyOfFixture("bert-mean");
+  editJson<{ type: string }[]>(join(directory, "modules.json"), (modules) => {
+    const pooling = modules[1];
+    if (pooling)
+      pooling.type = "sentence_transformers.sentence_transformer.modules.pooling.Pooling";
+  });
+  expect(readCheckpoint(directory).modules?.[1]?.type).toBe("Pooling");
+});
+
+test("an unknown module type stops the load by name", () => {
+  const directory = copyOfFixture("bert-mean");
+  editJson<{ type: string }[]>(join(directory, "modules.json"), (modules) => {
+    modules.push({ type: "sentence_transformers.models.WordWeights" });
+  });
+  expect(failureOf(directory)).toContain("sentence_transformers.models.WordWeights");
+});
+
+test("a default prompt that does not exist stops the load by name", () => {
+  const directory = copyOfFixture("bert-mean");
+  editJson<Record<string, unknown>>(
+    join(directory, "config_sentence_transformers.json"),
+    (config) => {
+      config.default_prompt_name = "search";
+    },
+  );
+  expect(failureOf(directory)).toContain('"search"');
+});
+
+test("classifiers are rerankers, pooled and encoder-only models embed, the rest chats", () => {
+  const embedder = readCheckpoint(fixture("bert-mean"));
+  const bare = { ...embedder, directory: fixture("tokenizers"), modules: undefined };
+  const kind = (modelType: string, architecture: string, config = {}) =>
+    kindOf({ ...bare, modelType, architectures: [architecture], config });
+  expect(isEmbedder(embedder)).toBe(true);
+  expect(kind("bert", "BertForMaskedLM")).toBe("embedding");
+  expect(kind("bert", "BertForSequenceClassification")).toBe("reranker");
+  expect(kind("qwen3", "Qwen3ForCausalLM")).toBe("chat");
+  expect(kindOf({ ...embedder, modelType: "qwen3", architectures: ["Qwen3ForCausalLM"] })).toBe(
+    "embedding",
+  );
+  expect(kind("t5", "T5EncoderModel")).toBe("embedding");
+  expect(kind("t5", "T5ForConditionalGeneration")).toBe("chat");
+  expect(kind("gemma3_text", "Gemma3TextModel", { use_bidirectional_attention: true })).toBe(
+    "embedding",
+  );
+  expect(kind("gemma3_text", "Gemma3TextModel")).toBe("chat");
+  expect(kind("ministral3", "Ministral3Model", { is_causal: false })).toBe("embedding");
+});

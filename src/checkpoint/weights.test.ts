@@ -1,0 +1,195 @@
+import { cpSync, readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "bun:test";
+import * as mx from "../../ffi/index.ts";
+import {
+  copyOfFixture,
+  editJson,
+  fixture,
+  temporaryDirectory,
+} from "../../test/fixtures/fixtures.ts";
+import { CheckpointError } from "./error.ts";
+import { Weights, type WeightsOptions } from "./weights.ts";
+
+const BERT: WeightsOptions = { prefixes: ["bert."], computeDtype: "float32" };
+const QUERY = "encoder.layer.1.attention.self.query.weight";
+
+function valuesOf(directory: string, name: string, options = BERT): Float32Array<ArrayBuffer> {
+  const weights = Weights.open(directory, options);
+  const tensor = weights.take(name);
+  weights.close();
+  const values = tensor.toFloat32();
+  tensor.free();
+  return values;
+}
+
+function refusalOf(body: () => unknown): string {
+  try {
+    body();
+  } catch (error) {
+    if (!(error instanceof CheckpointError)) throw error;
+    expect(error.message).not.toContain("\n");
+    return error.message;
+  }
+  throw new Error("nothing was refused");
+}
+
+function directoryWith(tensors: Readonly<Record<string, mx.Tensor>>): string {
+  const directory = temporaryDirectory("weights");
+  mx.saveSafetensors(
+    join(directory, "model.safetensors"),
+    new Map(Object.entries(tensors)),
+    new Map([["format", "mlx"]]),
+  );
+  return directory;
+}
+
+test("shards and prefixed names give the values of the plain file", () => {
+  const plain = valuesOf(fixture("bert-cls"), QUERY);
+  expect(plain.some((value) => value !== 0)).toBe(true);
+  expect(valuesOf(fixture("bert-sharded"), QUERY)).toEqual(plain);
+  expect(valuesOf(fixture("bert-prefixed"), QUERY)).toEqual(plain);
+});
+
+test("a tensor outside of the prefix keeps its name", () => {
+  const weights = Weights.open(fixture("bert-prefixed"), BERT);
+  expect(weights.has("cls.predictions.bias")).toBe(true);
+  expect(weights.has("embeddings.word_embeddings.weight")).toBe(true);
+  expect(weights.has("no.such.tensor")).toBe(false);
+  weights.close();
+});
+
+test("16-bit floats are widened for f32 computation, or kept on request", () => {
+  for (const [name, stored, dtype] of [
+    ["bert-f16", "F16", "float16"],
+    ["bert-bf16", "BF16", "bfloat16"],
+  ] as const) {
+    const wide = Weights.open(fixture(name), BERT);
+    const kept = Weights.open(fixture(name), { ...BERT, computeDtype: "stored" });
+    const [a, b] = [wide.take(QUERY), kept.take(QUERY)];
+    wide.close();
+    kept.close();
+    expect(wide.storedDtype).toBe(stored);
+    expect(a.dtype).toBe("float32");
+    expect(b.dtype).toBe(dtype);
+    expect(a.toFloat32()).toEqual(b.toFloat32());
+    a.free();
+    b.free();
+  }
+});
+
+test("integers are never converted", () => {
+  const weights = Weights.open(fixture("bert-prefixed"), BERT);
+  const positions = weights.take("embeddings.position_ids");
+  weights.close();
+  expect(positions.dtype).toBe("int64");
+  positions.free();
+});
+
+test("a missing tensor is named; an optional one is undefined", () => {
+  const weights = Weights.open(fixture("bert-mean"), BERT);
+  expect(refusalOf(() => weights.take("encoder.layer.9.output.dense.bias"))).toContain(
+    '"encoder.layer.9.output.dense.bias"',
+  );
+  expect(weights.takeOptional("encoder.layer.9.output.dense.bias")).toBeUndefined();
+  weights.close();
+});
+
+test("another shape names the tensor, what was expected and what was found", () => {
+  const weights = Weights.open(fixture("bert-mean"), BERT);
+  const message = refusalOf(() => weights.take("embeddings.LayerNorm.weight", [65]));
+  expect(message).toContain("embeddings.LayerNorm.weight");
+  expect(message).toContain("[64]");
+  expect(message).toContain("[65]");
+  weights.take("embeddings.LayerNorm.weight", [64]).free();
+});
+
+test("LayerNorm is found under its old names", () => {
+  const directory = directoryWith({
+    "bert.norm.gamma": mx.fromFloat32(Float32Array.of(1, 2), [2]),
+    "bert.norm.beta": mx.fromFloat32(Float32Array.of(3, 4), [2]),
+  });
+  expect([...valuesOf(directory, "norm.weight")]).toEqual([1, 2]);
+  expect([...valuesOf(directory, "norm.bias")]).toEqual([3, 4]);
+});
+
+test("what nobody took costs no memory, what was taken stays", () => {
+  const before = mx.activeBytes();
+  const weights = Weights.open(fixture("bert-f16"), BERT);
+  const query = weights.take(QUERY);
+  weights.close();
+  expect(query.toFloat32()).toHaveLength(36 * 36);
+  expect(mx.activeBytes() - before).toBeLessThan(36 * 36 * 4 + 4096);
+  query.free();
+  expect(mx.activeBytes()).toBe(before);
+});
+
+test("a tensor outlives the scope it was taken in", () => {
+  const weights = Weights.open(fixture("bert-f16"), BERT);
+  mx.scope(() => {
+    weights.take(QUERY);
+  });
+  const again = weights.take(QUERY);
+  weights.close();
+  expect(again.toFloat32()).toEqual(valuesOf(fixture("bert-f16"), QUERY));
+  again.free();
+});
+
+test("a shard that is not there is named", () => {
+  const directory = copyOfFixture("bert-sharded");
+  rmSync(join(directory, "model-00002-of-00002.safetensors"));
+  expect(refusalOf(() => Weights.open(directory, BERT))).toContain(
+    "model-00002-of-00002.safetensors is missing",
+  );
+});
+
+test("an index that places a tensor in the wrong shard is refused", () => {
+  const directory = copyOfFixture("bert-sharded");
+  editJson<{ weight_map: Record<string, string> }>(
+    join(directory, "model.safetensors.index.json"),
+    ({ weight_map }) => {
+      weight_map["embeddings.LayerNorm.bias"] = "model-00002-of-00002.safetensors";
+    },
+  );
+  expect(refusalOf(() => Weights.open(directory, BERT))).toContain("embeddings.LayerNorm.bias");
+});
+
+test("an index cannot point out of the directory", () => {
+  const directory = copyOfFixture("bert-sharded");
+  editJson<{ weight_map: Record<string, string> }>(
+    join(directory, "model.safetensors.index.json"),
+    ({ weight_map }) => {
+      weight_map["embeddings.LayerNorm.bias"] = "../model.safetensors";
+    },
+  );
+  expect(refusalOf(() => Weights.open(directory, BERT))).toContain("../model.safetensors");
+});
+
+test("a complete single file wins over a stale index", () => {
+  const directory = copyOfFixture("bert-cls");
+  cpSync(
+    fixture("bert-sharded/model.safetensors.index.json"),
+    join(directory, "model.safetensors.index.json"),
+  );
+  expect(valuesOf(directory, QUERY)).toEqual(valuesOf(fixture("bert-cls"), QUERY));
+});
+
+test("a directory with only a pickle file is refused with the next step", () => {
+  expect(refusalOf(() => Weights.open(fixture("bert-pytorch-bin"), BERT))).toMatch(
+    /pytorch_model\.bin .*convert it to model\.safetensors/,
+  );
+  expect(refusalOf(() => Weights.open(temporaryDirectory("empty"), BERT))).toContain(
+    "model.safetensors is missing",
+  );
+});
+
+test("a file cut within its tensors is refused before anything is computed", () => {
+  const directory = copyOfFixture("bert-mean");
+  const file = join(directory, "model.safetensors");
+  const bytes = readFileSync(file);
+  for (const part of [0.1, 0.5, 0.9, 0.999]) {
+    writeFileSync(file, bytes);
+    truncateSync(file, Math.floor(bytes.length * part));
+    expect(refusalOf(() => Weights.open(directory, BERT))).toContain(file);
+  }
+});
