@@ -1,11 +1,14 @@
-import { readFileSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { expect, test } from "bun:test";
-import { fixture, temporaryDirectory } from "../../test/fixtures/fixtures.ts";
+import { afterAll, expect, test } from "bun:test";
+import { fixture } from "../../test/fixtures/fixtures.ts";
 import { CheckpointError } from "./error.ts";
 import { readSafetensorsHeader } from "./safetensors-header.ts";
 
-const path = join(temporaryDirectory("header"), "model.safetensors");
+const directory = mkdtempSync(join(tmpdir(), "mlxcel-header-"));
+afterAll(() => rmSync(directory, { recursive: true }));
+const path = join(directory, "model.safetensors");
 const whole = readFileSync(fixture("bert-cls-dense/2_Dense/model.safetensors"));
 
 /** The message of the refusal, or undefined where the bytes pass. Anything but a CheckpointError fails the test. */
