@@ -1,6 +1,6 @@
 import { dlopen, suffix } from "bun:ffi";
 import { existsSync, statSync } from "node:fs";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { c, type Callable, type SymbolTable, foreignFunctions } from "./signature.ts";
 import { array } from "./symbols/array.ts";
 import { device } from "./symbols/device.ts";
@@ -49,7 +49,7 @@ export class LibraryError extends Error {
  */
 export function findLibrary(environment: Record<string, string | undefined>): string {
   const file = `libmlxc.${suffix}`;
-  const override = environment["MLXCEL_MLXC_PATH"];
+  const override = environment["MLXCEL_MLXC_PATH"] && resolve(environment["MLXCEL_MLXC_PATH"]);
   const path = override
     ? existsSync(override) && statSync(override).isDirectory()
       ? join(override, file)
@@ -72,7 +72,7 @@ function openMlx(path: string): Callable<typeof mlxTable> {
     return open(path, mlxTable);
   } catch (cause) {
     throw new LibraryError(
-      `native library ${path} cannot be used: it must be mlx-c ${MLXC_VERSION} (${String(cause)})`,
+      `native library ${path} cannot be used, mlx-c ${MLXC_VERSION} is needed: ${cause instanceof Error ? cause.message : String(cause)}`,
       { cause },
     );
   }

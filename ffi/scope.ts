@@ -1,5 +1,5 @@
 import { MlxError } from "./error.ts";
-import { enter, leave, Tensor } from "./tensor.ts";
+import { disown, enter, leave, Tensor } from "./tensor.ts";
 
 /**
  * Runs `body` and frees every tensor made inside that its result does not hold, also when it throws. Tensors are
@@ -26,7 +26,7 @@ export function scope<T>(body: () => T): T {
 
 /** Takes the tensors in `value` out of all scopes: from now on their owner frees them. For weights. */
 export function keep<T>(value: T): T {
-  for (const tensor of tensorsIn(value)) tensor.keep();
+  for (const tensor of tensorsIn(value)) disown(tensor);
   return value;
 }
 

@@ -11,6 +11,9 @@ export let pointer: (tensor: Tensor) => number;
 /** Wraps the handle that an operation returned; the innermost scope of this thread owns it. */
 export let adopt: (handle: number) => Tensor;
 
+/** Takes a tensor out of whatever scope it is in. */
+export let disown: (tensor: Tensor) => void;
+
 /** The tensors of the innermost scope of this thread. */
 let owned: Tensor[] | undefined;
 
@@ -43,6 +46,10 @@ export class Tensor {
       const tensor = new Tensor(handle);
       owned?.push(tensor);
       return tensor;
+    };
+    disown = (tensor) => {
+      tensor.#live();
+      tensor.#kept = true;
     };
     leave = (outer, survivors) => {
       const made = owned ?? [];
@@ -92,12 +99,6 @@ export class Tensor {
     const handle = this.#handle;
     this.#handle = 0;
     check("free", mlx.mlx_array_free(handle));
-  }
-
-  /** Takes the tensor out of its scope: its owner frees it. See `keep()`, which takes whole structures. */
-  keep(): void {
-    this.#live();
-    this.#kept = true;
   }
 
   /** Evaluates, converts to f32 where it is another type, and copies the elements out in row-major order. */

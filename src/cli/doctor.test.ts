@@ -1,0 +1,108 @@
+import { afterAll, describe, expect, test } from "bun:test";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describeReport, doctor, storedModels } from "./doctor.ts";
+
+const home = mkdtempSync(join(tmpdir(), "mlxcel-doctor-"));
+const store = join(home, "mlxcel", "models");
+afterAll(() => rmSync(home, { recursive: true }));
+
+for (const model of ["acme/small", "plain"]) {
+  mkdirSync(join(store, model), { recursive: true });
+  writeFileSync(join(store, model, "config.json"), "{}");
+}
+mkdirSync(join(store, "acme", "half-copied"));
+
+interface Outcome {
+  readonly exitCode: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+async function runCommand(
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+): Promise<Outcome> {
+  const command = [process.execPath, join(import.meta.dir, "../main.ts"), "doctor", ...args];
+  const child = Bun.spawn(command, {
+    env: { ...process.env, XDG_CACHE_HOME: home, ...env },
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  const [stdout, stderr, exitCode] = await Promise.all([
+    child.stdout.text(),
+    child.stderr.text(),
+    child.exited,
+  ]);
+  return { exitCode, stdout, stderr };
+}
+
+describe("doctor", () => {
+  test("--json reports versions, device, library, matrix products and the store's models", async () => {
+    const { exitCode, stdout } = await runCommand(["--json"]);
+    expect(exitCode).toBe(0);
+    const report: unknown = JSON.parse(stdout);
+    expect(report).toMatchObject({
+      versions: {
+        mlxcel: expect.stringMatching(/^\d+\.\d+\.\d+/),
+        bun: Bun.version,
+        mlx: expect.stringMatching(/^\d+\.\d+\.\d+/),
+        mlxc: "0.7.0",
+      },
+      device: { kind: expect.stringMatching(/^(cpu|gpu)$/) },
+      nativeLibrary: expect.stringContaining("libmlxc"),
+      matmul: { shape: [2048, 768, 3072], bestGflops: expect.any(Number) },
+      store: { directory: store, models: ["acme/small", "plain"] },
+    });
+  });
+
+  test("prints the same for people, a line per finding", async () => {
+    const { exitCode, stdout } = await runCommand([]);
+    expect(exitCode).toBe(0);
+    for (const line of [/^mlxcel +\d/m, /^f32 matmul +\d+ GFLOP\/s at best/m, /^ +acme\/small$/m]) {
+      expect(stdout).toMatch(line);
+    }
+  });
+
+  test("without the native library says what to do in one line and fails", async () => {
+    const missing = join(home, "nowhere");
+    const { exitCode, stdout, stderr } = await runCommand([], { MLXCEL_MLXC_PATH: missing });
+    expect({ exitCode, stdout, stderr }).toEqual({
+      exitCode: 1,
+      stdout: "",
+      stderr: `mlxcel doctor: native library not found at ${missing}: correct MLXCEL_MLXC_PATH, or unset it and run npm start once\n`,
+    });
+  });
+
+  test("names a file that is not the library", async () => {
+    const path = join(store, "plain", "config.json");
+    const { exitCode, stderr } = await runCommand([], { MLXCEL_MLXC_PATH: path });
+    expect(exitCode).toBe(1);
+    expect(stderr).toStartWith(`mlxcel doctor: native library ${path} cannot be used`);
+    expect(stderr.trim()).not.toContain("\n");
+  });
+
+  test("restores the threads that it measured with", async () => {
+    const mx = await import("../../ffi/index.ts");
+    const before = mx.blasThreads();
+    const { matmul } = await doctor({ XDG_CACHE_HOME: home });
+    expect(mx.blasThreads()).toBe(before);
+    expect(matmul.threads).toBe(before ?? null);
+  });
+
+  test("shows warnings and a lone thread in words", async () => {
+    const report = await doctor({ XDG_CACHE_HOME: home });
+    const text = describeReport({
+      ...report,
+      matmul: { ...report.matmul, threads: 1, oneThreadGflops: 4 },
+      warnings: ["slow"],
+    });
+    expect(text).toMatch(/on 1 thread, 4 GFLOP\/s on one thread/);
+    expect(text).toMatch(/^warning +slow$/m);
+  });
+
+  test("finds no models where there is no store", () => {
+    expect(storedModels(join(home, "none"))).toEqual([]);
+  });
+});

@@ -1,0 +1,133 @@
+/** `mlxcel doctor`: what this machine, the native library and the local store look like. */
+import { type Dirent, existsSync, readdirSync } from "node:fs";
+import { availableParallelism, cpus, freemem, release, totalmem } from "node:os";
+import { join } from "node:path";
+import { localStore } from "../hub/resolve.ts";
+import { type MatmulRate, measureMatmul } from "./matmul-rate.ts";
+import { type Environment, parseFlags } from "./parse.ts";
+import { VERSION } from "./version.ts";
+
+export interface DoctorReport {
+  readonly versions: { mlxcel: string; bun: string; mlx: string; mlxc: string };
+  readonly platform: string;
+  readonly cpu: { model: string; cores: number };
+  readonly device: { kind: "cpu" | "gpu"; name: string | null; reason: string };
+  readonly memory: { totalBytes: number; freeBytes: number };
+  readonly nativeLibrary: string;
+  readonly matmul: MatmulRate;
+  readonly store: { directory: string; models: readonly string[] };
+  readonly warnings: readonly string[];
+}
+
+/** Two cores with an optimised BLAS exceed this; the reference BLAS reaches a tenth of it. */
+const SLOW_GFLOPS = 60;
+
+/**
+ * Examines the machine; takes about a second, most of it matrix products.
+ *
+ * @throws LibraryError when the native library is missing or cannot be used
+ */
+export async function doctor(env: Environment): Promise<DoctorReport> {
+  // Only here: importing it opens the native library, and that failure is one of doctor's findings
+  const mx = await import("../../ffi/index.ts");
+  const kind = mx.openDevice("auto");
+  const cores = availableParallelism();
+  const matmul = measureMatmul(mx);
+  const directory = localStore({ modelsDir: parseFlags([], env).flags.modelsDir, env });
+  return {
+    versions: { mlxcel: VERSION, bun: Bun.version, ...mx.versions },
+    platform: `${process.platform} ${release()} ${process.arch}`,
+    cpu: { model: cpus()[0]?.model.trim() ?? "unknown", cores },
+    device: {
+      kind,
+      name: mx.deviceName(kind) ?? null,
+      reason: kind === "gpu" ? "Metal is available" : "Metal is not available on this machine",
+    },
+    memory: { totalBytes: totalmem(), freeBytes: freemem() },
+    nativeLibrary: mx.libraryPath,
+    matmul,
+    store: { directory, models: storedModels(directory) },
+    warnings: kind === "cpu" && cores > 1 ? slowProducts(matmul) : [],
+  };
+}
+
+function slowProducts({ bestGflops }: MatmulRate): string[] {
+  if (bestGflops >= SLOW_GFLOPS) return [];
+  return [
+    `f32 matrix products reach only ${bestGflops.toFixed(0)} GFLOP/s: the machine is busy, or the native library ` +
+      `lacks its BLAS; run npm start once to rebuild it`,
+  ];
+}
+
+/** Names, as `-m` takes them, of the directories in the store that hold a config.json. */
+export function storedModels(directory: string): string[] {
+  const names: string[] = [];
+  for (const owner of subdirectories(directory)) {
+    if (existsSync(join(directory, owner, "config.json"))) names.push(owner);
+    for (const name of subdirectories(join(directory, owner))) {
+      if (existsSync(join(directory, owner, name, "config.json"))) names.push(`${owner}/${name}`);
+    }
+  }
+  return names.sort();
+}
+
+function subdirectories(directory: string): string[] {
+  if (!existsSync(directory)) return [];
+  const isDirectory = (entry: Dirent) => entry.isDirectory() || entry.isSymbolicLink();
+  return readdirSync(directory, { withFileTypes: true })
+    .filter(isDirectory)
+    .filter(({ name }) => !name.startsWith("."))
+    .map(({ name }) => name);
+}
+
+/** The report for people: one aligned line per finding. */
+export function describeReport(report: DoctorReport): string {
+  const { versions, cpu, device, memory, matmul, store } = report;
+  const { mlxcel, bun, mlx, mlxc } = versions;
+  const oneThread =
+    matmul.oneThreadGflops === null ? "" : `, ${rate(matmul.oneThreadGflops)} on one thread`;
+  const threads =
+    matmul.threads === null ? "" : ` on ${matmul.threads} thread${matmul.threads === 1 ? "" : "s"}`;
+  const lines: readonly [string, string][] = [
+    ["mlxcel", `${mlxcel} (Bun ${bun}, MLX ${mlx}, mlx-c ${mlxc})`],
+    ["platform", report.platform],
+    ["cpu", `${cpu.model}, ${cpu.cores} cores`],
+    ["device", `${device.kind}${device.name ? ` (${device.name})` : ""}: ${device.reason}`],
+    ["memory", `${gib(memory.totalBytes)}, ${gib(memory.freeBytes)} free`],
+    ["native library", report.nativeLibrary],
+    [
+      "f32 matmul",
+      `${rate(matmul.bestGflops)} at best, ${rate(matmul.medianGflops)} median${threads}${oneThread} (${matmul.shape.join(" x ")})`,
+    ],
+    ["models", `${store.directory}${store.models.length === 0 ? " (none)" : ""}`],
+    ...store.models.map((name): [string, string] => ["", name]),
+    ...report.warnings.map((warning): [string, string] => ["warning", warning]),
+  ];
+  return lines.map(([label, text]) => `${label.padEnd(16)}${text}\n`).join("");
+}
+
+function rate(gflops: number): string {
+  return `${gflops.toFixed(0)} GFLOP/s`;
+}
+
+function gib(bytes: number): string {
+  return `${(bytes / 2 ** 30).toFixed(1)} GiB`;
+}
+
+/** The command: prints the report and gives the exit code, 1 when the native library cannot be used. */
+export async function runDoctor({ json }: { json: boolean }): Promise<number> {
+  try {
+    const report = await doctor(process.env);
+    await Bun.write(
+      Bun.stdout,
+      json ? `${JSON.stringify(report, null, 2)}\n` : describeReport(report),
+    );
+    return 0;
+  } catch (error) {
+    // Compared by name: the class lives in the module that failed to load
+    if (!(error instanceof Error) || error.name !== "LibraryError") throw error;
+    if (json) await Bun.write(Bun.stdout, `${JSON.stringify({ error: error.message }, null, 2)}\n`);
+    else process.stderr.write(`mlxcel doctor: ${error.message}\n`);
+    return 1;
+  }
+}
