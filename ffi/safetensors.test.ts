@@ -56,6 +56,14 @@ describe("a safetensors file", () => {
     });
   });
 
+  test("without metadata, as mlx itself writes it, has none", () => {
+    const path = join(directory, "bare.safetensors");
+    mx.scope(() => {
+      mx.saveSafetensors(path, new Map([["x", mx.zeros([1])]]));
+      expect(mx.loadSafetensors(path).metadata).toEqual(new Map());
+    });
+  });
+
   test("that is missing, damaged or cut short is refused by name", () => {
     const bytes = new Uint8Array(readFileSync(whole));
     const longHeader = bytes.slice();

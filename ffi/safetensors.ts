@@ -24,7 +24,9 @@ export function loadSafetensors(path: string): Safetensors {
   mlx.mlx_map_string_to_string_free(metadataSlot.read());
   if (status !== 0) throw failure("loadSafetensors", path);
   try {
-    const { __metadata__: metadata = {}, ...entries } = readHeader(path);
+    const { __metadata__, ...entries } = readHeader(path);
+    // mlx itself writes null where there is none
+    const metadata = __metadata__ ?? {};
     const tensors = new Map(
       Object.keys(entries).map((name) => [
         name,
@@ -38,7 +40,7 @@ export function loadSafetensors(path: string): Safetensors {
 }
 
 interface Header {
-  readonly __metadata__?: Readonly<Record<string, string>>;
+  readonly __metadata__?: Readonly<Record<string, string>> | null;
   readonly [tensor: string]: unknown;
 }
 
