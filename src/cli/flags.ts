@@ -214,10 +214,11 @@ export const flagsSchema = z.object({
     placeholder: "SIZE",
     help: "Memory that MLX tries to stay below. Default: MLX's own.",
   }),
-  cacheLimit: flag(byteSize(0).optional(), {
+  cacheLimit: flag(byteSize(0), {
     group: "Resources",
     placeholder: "SIZE",
-    help: "Freed memory that MLX keeps for reuse; 0 keeps none. Default: chosen for the model.",
+    default: "128MiB",
+    help: "Freed memory that MLX keeps for reuse; 0 keeps none.",
   }),
   logFormat: flag(oneOf(["text", "json"]), {
     group: "Logs",

@@ -23,7 +23,7 @@ function newHost(
   const host = new WorkerHost({
     id: "m",
     names: ["m"],
-    worker: { directory: limits.script ?? "", device: "cpu" },
+    worker: { directory: limits.script ?? "", device: "cpu", cacheLimitBytes: 0 },
     queueDepth: limits.queueDepth ?? 8,
     requestTimeoutMs: limits.timeoutMs ?? 60_000,
     logger: silentLogger(),

@@ -24,7 +24,7 @@ function load(settings: WorkerSettings): void {
   try {
     const device = mx.openDevice(settings.device);
     if (settings.memoryLimitBytes !== undefined) mx.setMemoryLimit(settings.memoryLimitBytes);
-    if (settings.cacheLimitBytes !== undefined) mx.setCacheLimit(settings.cacheLimitBytes);
+    mx.setCacheLimit(settings.cacheLimitBytes);
     const { directory, pooling, maxLength, normalize } = settings;
     const model = loadEmbeddingModel({ directory, device, pooling, maxLength, normalize });
     model.warmUp();

@@ -17,7 +17,8 @@ export interface WorkerSettings {
   /** Tokens of one forward; absent: 16 rows of full length. */
   readonly batchTokens?: number | undefined;
   readonly memoryLimitBytes?: number | undefined;
-  readonly cacheLimitBytes?: number | undefined;
+  /** MLX keeps freed buffers by size; without a limit every new mix of lengths would make the process grow. */
+  readonly cacheLimitBytes: number;
 }
 
 export type ToWorker =
