@@ -1,0 +1,27 @@
+import type { ServedModel } from "../dialect.ts";
+
+/** What clients may send in one request; longer ones are split here all the same, so this is advice. */
+const MAX_CLIENT_BATCH_SIZE = 2048;
+
+export interface TeiInfoOptions {
+  /** What happens to over-long inputs when a request does not say. */
+  readonly truncate: boolean;
+  /** Version of this server. */
+  readonly version: string;
+}
+
+/** The answer of GET /info, with the fields that clients of text-embeddings-inference read. */
+export function teiInfo({ id, info }: ServedModel, { truncate, version }: TeiInfoOptions) {
+  return {
+    model_id: id,
+    model_sha: null,
+    model_dtype: info.storedDtype,
+    model_type: { embedding: { pooling: info.pooling } },
+    max_input_length: info.maxLength,
+    max_client_batch_size: MAX_CLIENT_BATCH_SIZE,
+    auto_truncate: truncate,
+    version,
+    sha: null,
+    docker_label: null,
+  };
+}

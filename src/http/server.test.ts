@@ -1,0 +1,283 @@
+import { expect, test } from "bun:test";
+import { existsSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { connect } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Failure } from "../worker/failure.ts";
+import { expectedVector } from "./testing/deterministic-provider.ts";
+import { embeddingsOf, errorOf, vectorsOf } from "./testing/answers.ts";
+import { TestServer } from "./testing/test-server.ts";
+
+async function withDirectory(body: (directory: string) => Promise<void>): Promise<void> {
+  const directory = await mkdtemp(join(tmpdir(), "http-test-"));
+  try {
+    await body(directory);
+  } finally {
+    await rm(directory, { recursive: true });
+  }
+}
+
+test("one text over each embeddings route", async () => {
+  await using server = await TestServer.start();
+  const openai = await embeddingsOf(await server.post("/v1/embeddings", { input: "hi" }));
+  expect(openai).toEqual({
+    object: "list",
+    data: [{ object: "embedding", index: 0, embedding: expectedVector("hi") }],
+    model: "tiny",
+    usage: { prompt_tokens: 3, total_tokens: 3 },
+  });
+  for (const path of ["/embedding", "/embeddings", "/embed"]) {
+    const response = await server.post(path, { content: "hi", inputs: "hi" });
+    expect(await vectorsOf(path, response)).toEqual([expectedVector("hi")]);
+  }
+});
+
+test("the number of cut items is in a header, absent when none was", async () => {
+  await using server = await TestServer.start();
+  const long = "word ".repeat(40);
+  const cut = await server.post("/v1/embeddings", { input: ["hi", long, long] });
+  expect(cut.headers.get("x-mlxcel-truncated")).toBe("2");
+  const whole = await server.post("/v1/embeddings", { input: "hi" });
+  expect(whole.headers.get("x-mlxcel-truncated")).toBeNull();
+  const refused = await server.post("/v1/embeddings", { input: ["hi", long], truncate: false });
+  expect(refused.status).toBe(400);
+  expect((await errorOf(refused)).param).toBe("input[1]");
+});
+
+test("the server's truncate setting holds when the request says nothing", async () => {
+  await using server = await TestServer.start({ truncate: false });
+  const long = "word ".repeat(40);
+  expect((await server.post("/v1/embeddings", { input: long })).status).toBe(400);
+  expect((await server.post("/v1/embeddings", { input: long, truncate: true })).status).toBe(200);
+});
+
+test.each([
+  ["busy", 503, "server_busy", "1"],
+  ["unavailable", 503, "unavailable_error", "1"],
+  ["timeout", 504, "server_timeout", null],
+  ["internal", 500, "server_error", null],
+  ["invalid", 400, "invalid_request_error", null],
+] as const)("a job that fails as %s is %d %s", async (reason, status, type, retryAfter) => {
+  await using server = await TestServer.start();
+  server.embedder.failure = new Failure(reason, "why it failed", "input[3]");
+  const response = await server.post("/v1/embeddings", { input: "hi" });
+  expect(response.status).toBe(status);
+  expect(response.headers.get("retry-after")).toBe(retryAfter);
+  expect(await response.json()).toEqual({
+    error: { message: "why it failed", type, code: null, param: "input[3]" },
+  });
+});
+
+test("while the model loads every route that needs it answers 503, and a failed one 500", async () => {
+  await using server = await TestServer.start();
+  server.embedder.state = "loading";
+  const posts = ["/v1/embeddings", "/embedding", "/embed", "/tokenize"].map((path) =>
+    server.post(path, { input: "hi" }),
+  );
+  const gets = ["/", "/health", "/v1/health", "/v1/models", "/props", "/info"].map((path) =>
+    server.request(path),
+  );
+  for (const response of await Promise.all([...posts, ...gets])) {
+    expect(response.status).toBe(503);
+    expect(await errorOf(response)).toMatchObject({
+      type: "unavailable_error",
+      message: "Loading model",
+    });
+  }
+  server.embedder.state = "failed";
+  expect((await server.post("/v1/embeddings", { input: "hi" })).status).toBe(500);
+  expect((await server.request("/health")).status).toBe(503);
+  server.embedder.state = "ready";
+  expect(await (await server.request("/health")).json()).toEqual({ status: "ok" });
+});
+
+test("models are listed and found by any of their names, percent-encoded or not", async () => {
+  await using server = await TestServer.start();
+  const entry = {
+    id: "tiny",
+    object: "model",
+    created: 1_700_000_000,
+    owned_by: "mlxcel",
+    kind: "embedding",
+    aliases: ["acme/tiny", "text-embedding-3-small"],
+  };
+  for (const path of ["/v1/models", "/models"]) {
+    expect(await (await server.request(path)).json()).toEqual({ object: "list", data: [entry] });
+  }
+  for (const id of ["tiny", "acme/tiny", "acme%2Ftiny"]) {
+    expect(await (await server.request(`/v1/models/${id}`)).json()).toEqual(entry);
+  }
+  for (const id of ["other", "tiny/", "%E0%A4%A"]) {
+    const response = await server.request(`/v1/models/${id}`);
+    expect(response.status).toBe(404);
+    expect((await errorOf(response)).type).toBe("not_found_error");
+  }
+});
+
+test("props describe the model", async () => {
+  await using server = await TestServer.start();
+  expect(await (await server.request("/props")).json()).toEqual({
+    models: [
+      {
+        id: "tiny",
+        kind: "embedding",
+        family: "bert",
+        dim: 8,
+        max_length: 16,
+        pooling: "mean",
+        normalization: "l2",
+        multi_vector: false,
+        limits: { max_length: 16, vocab_size: 1000, max_body_bytes: 4 * 1024 * 1024 },
+      },
+    ],
+  });
+});
+
+test("every answer has a request id: the client's if it is sane, else a new one", async () => {
+  await using server = await TestServer.start();
+  const echoed = await server.request("/health", { headers: { "x-request-id": "trace-1/a:b" } });
+  expect(echoed.headers.get("x-request-id")).toBe("trace-1/a:b");
+  for (const id of ['"quoted"', "x".repeat(200), "with space"]) {
+    const response = await server.request("/nope", { headers: { "x-request-id": id } });
+    expect(response.headers.get("x-request-id")).toMatch(/^[0-9a-f-]{36}$/);
+  }
+  const preflight = await server.request("/health", { method: "OPTIONS" });
+  expect(preflight.headers.get("x-request-id")).toMatch(/^[0-9a-f-]{36}$/);
+});
+
+test("the log has one line per request, without texts, keys or query strings", async () => {
+  await using server = await TestServer.start({ apiKeys: ["sesame"] });
+  const headers = { authorization: "Bearer sesame", "x-request-id": "r1" };
+  await server.post("/v1/embeddings?token=hidden", { input: ["a secret", "text"] }, headers);
+  await server.post("/v1/embeddings", '{"input":"a secret', headers);
+  await server.post("/v1/embeddings", { input: "a secret" }, { authorization: "Bearer wrong-key" });
+  expect(server.logger.lines).toHaveLength(3);
+  expect(server.logger.lines[0]).toMatchObject({
+    level: "info",
+    message: "request",
+    fields: {
+      method: "POST",
+      path: "/v1/embeddings",
+      status: 200,
+      ms: expect.any(Number),
+      requestId: "r1",
+      items: 2,
+      tokens: 7,
+    },
+  });
+  expect(JSON.stringify(server.logger.lines)).not.toMatch(/secret|sesame|wrong-key|hidden/);
+});
+
+test("a client that hangs up aborts its job", async () => {
+  await using server = await TestServer.start();
+  const gate = Promise.withResolvers<void>();
+  server.embedder.gate = gate.promise;
+  const body = '{"input":"hi"}';
+  const socket = connect(server.port, "127.0.0.1", () => {
+    socket.write(`POST /embed HTTP/1.1\r\nhost: x\r\ncontent-length: ${body.length + 1}\r\n\r\n`);
+    socket.write('{"inputs":"hi"}');
+  });
+  while (server.embedder.waiting === 0) await Bun.sleep(1);
+  socket.destroy();
+  while (server.embedder.aborted === 0) await Bun.sleep(1);
+  gate.resolve();
+  while (server.logger.lines.length === 0) await Bun.sleep(1);
+  expect(server.logger.lines[0]?.fields?.status).toBe(499);
+  expect((await server.post("/embed", { inputs: "hi" })).status).toBe(200);
+});
+
+test("stop refuses what comes and finishes what runs", async () => {
+  const server = await TestServer.start();
+  const gate = Promise.withResolvers<void>();
+  server.embedder.gate = gate.promise;
+  const running = server.post("/v1/embeddings", { input: "hi" });
+  while (server.embedder.waiting === 0) await Bun.sleep(1);
+  const stopped = server.running.stop();
+  const refused = await server.post("/v1/embeddings", { input: "late" });
+  expect(refused.status).toBe(503);
+  expect((await errorOf(refused)).type).toBe("unavailable_error");
+  gate.resolve();
+  expect((await running).status).toBe(200);
+  await stopped;
+  await expect(server.request("/health")).rejects.toThrow();
+});
+
+test("a port in use is one clear line", async () => {
+  await using server = await TestServer.start();
+  const listen = { host: "127.0.0.1", port: server.port };
+  await expect(TestServer.start({ listen })).rejects.toThrow(
+    `port ${server.port} on 127.0.0.1 is in use: stop what listens there or choose another --port`,
+  );
+});
+
+test("a socket file that a dead server left is replaced; a live one's is not", async () => {
+  await withDirectory(async (directory) => {
+    const socketPath = join(directory, "api.sock");
+    const child = Bun.spawn([
+      process.execPath,
+      "-e",
+      `Bun.serve({ unix: ${JSON.stringify(socketPath)}, fetch: () => new Response() });`,
+    ]);
+    while (!existsSync(socketPath)) await Bun.sleep(5);
+    child.kill("SIGKILL");
+    await child.exited;
+    expect(existsSync(socketPath)).toBe(true);
+
+    await using server = await TestServer.start({ listen: { socketPath } });
+    const response = await fetch("http://localhost/health", { unix: socketPath });
+    expect(response.status).toBe(200);
+    expect(server.url).toBe(`unix:${socketPath}`);
+    await expect(TestServer.start({ listen: { socketPath } })).rejects.toThrow("another server");
+    expect((await fetch("http://localhost/health", { unix: socketPath })).status).toBe(200);
+  });
+});
+
+test("a file that is no socket is never replaced", async () => {
+  await withDirectory(async (directory) => {
+    const socketPath = join(directory, "notes.sock");
+    await Bun.write(socketPath, "precious");
+    await expect(TestServer.start({ listen: { socketPath } })).rejects.toThrow("not a socket");
+    expect(await Bun.file(socketPath).text()).toBe("precious");
+  });
+});
+
+test("TLS files that are missing or no certificate are one clear line", async () => {
+  await withDirectory(async (directory) => {
+    const certFile = join(directory, "cert.pem");
+    const keyFile = join(directory, "key.pem");
+    const tls = { certFile, keyFile };
+    await expect(TestServer.start({ tls })).rejects.toThrow(/cannot read the TLS file .*cert\.pem/);
+    await Bun.write(certFile, "garbage");
+    await Bun.write(keyFile, "garbage");
+    await expect(TestServer.start({ tls })).rejects.toThrow("not a PEM certificate");
+  });
+});
+
+test("metrics count requests by route and status, with bounded labels", async () => {
+  await using server = await TestServer.start({ metrics: true });
+  await server.post("/v1/embeddings", { input: ["a", "b c"] });
+  await server.post("/v1/embeddings", { input: "" });
+  await server.request("/made/up/path");
+  await server.request("/v1/models/tiny");
+  server.embedder.failure = new Failure("busy", "full");
+  await server.post("/embed", { inputs: "a" });
+  const response = await server.request("/metrics");
+  expect(response.headers.get("content-type")).toStartWith("text/plain; version=0.0.4");
+  const text = await response.text();
+  for (const line of [
+    'mlxcel_requests_total{route="/v1/embeddings",status="200"} 1',
+    'mlxcel_requests_total{route="/v1/embeddings",status="400"} 1',
+    'mlxcel_requests_total{route="other",status="404"} 1',
+    'mlxcel_requests_total{route="/v1/models/{id}",status="200"} 1',
+    "mlxcel_items_total 3",
+    "mlxcel_tokens_total 7",
+    "mlxcel_requests_refused_busy_total 1",
+    'mlxcel_queue_waiting{model="tiny"} 0',
+    'mlxcel_model_ready{model="tiny"} 1',
+  ]) {
+    expect(text).toContain(line);
+  }
+  expect(text).toMatch(/process_resident_memory_bytes \d+/);
+  expect(text).toContain('mlxcel_request_duration_seconds_count{route="/embed"} 1');
+});
