@@ -15,19 +15,26 @@ import type { ModelFamily } from "./family.ts";
 
 const size = z.int().positive();
 
-const configSchema = z.object({
-  vocab_size: size,
-  hidden_size: size,
-  num_hidden_layers: size,
-  num_attention_heads: size,
-  intermediate_size: size,
-  max_position_embeddings: size,
-  type_vocab_size: size.default(2),
-  hidden_act: z.string().default("gelu"),
-  layer_norm_eps: z.number().positive().default(1e-12),
-  position_embedding_type: z.literal("absolute").nullish(),
-  is_decoder: z.literal(false).nullish(),
-});
+const configSchema = z
+  .object({
+    vocab_size: size,
+    hidden_size: size,
+    num_hidden_layers: size,
+    num_attention_heads: size,
+    intermediate_size: size,
+    max_position_embeddings: size,
+    type_vocab_size: size.default(2),
+    hidden_act: z.string().default("gelu"),
+    layer_norm_eps: z.number().positive().default(1e-12),
+    position_embedding_type: z.literal("absolute").nullish(),
+    is_decoder: z.literal(false).nullish(),
+  })
+  .check(({ value, issues }) => {
+    const { hidden_size: width, num_attention_heads: heads } = value;
+    if (width % heads === 0) return;
+    const message = `${heads} does not divide hidden_size ${width}`;
+    issues.push({ code: "custom", input: heads, path: ["num_attention_heads"], message });
+  });
 
 type BertConfig = z.output<typeof configSchema>;
 

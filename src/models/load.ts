@@ -32,6 +32,7 @@ const poolingFlag = {
 export function loadEmbeddingModel(options: LoadOptions): EmbeddingModel {
   const { directory, device, normalize } = options;
   const checkpoint = readCheckpoint(directory);
+  const { prompts, defaultPromptName } = checkpoint;
   const family = familyOf(checkpoint);
   refuseQuantised(checkpoint.config);
   // On CPU half-precision arithmetic is slower and less exact than f32.
@@ -51,7 +52,7 @@ export function loadEmbeddingModel(options: LoadOptions): EmbeddingModel {
       pooling: options.pooling && poolingFlag[options.pooling],
     }),
     tokenizer: Tokenizer.load(directory),
-    prompts: { ...checkpoint, instructionPrompt: family.instructionPrompt },
+    prompts: { prompts, defaultPromptName, instructionPrompt: family.instructionPrompt },
     maxLength: maxLength(checkpoint.limits, encoder.maxPositions, options.maxLength),
     normalize,
     storedDtype,

@@ -74,7 +74,6 @@ export class EmbeddingModel {
   readonly #chain: ModuleChain;
   readonly #prompts: PromptTable;
   readonly #normalize: NormalizeMode;
-  readonly #promptTokens = new Map<string, number>();
 
   constructor(parts: EmbeddingParts) {
     this.#name = parts.name;
@@ -151,12 +150,7 @@ export class EmbeddingModel {
   /** Tokens of the prompt alone, the specials before it included. */
   #unpooledTokens(prompt: string): number {
     if (prompt === "" || this.#chain.pooling.includePrompt) return 0;
-    let count = this.#promptTokens.get(prompt);
-    if (count === undefined) {
-      count = this.tokenizer.encode(prompt).ids.length - this.tokenizer.singleSuffix.length;
-      this.#promptTokens.set(prompt, count);
-    }
-    return count;
+    return this.tokenizer.encode(prompt).ids.length - this.tokenizer.singleSuffix.length;
   }
 
   #read(vectors: Tensor): Float32Array<ArrayBuffer> {
