@@ -32,8 +32,9 @@ async function runTests(patterns: string[]): Promise<JUnitTotals> {
 }
 
 let failedChecks = 0;
+// A failed check counts as one failed test, so that the last line tells the whole truth.
 if (!(await runBun("check"))) failedChecks++;
-if (!(await runBun("fmt", "--check"))) failedChecks++;
+if (!(await runBun("fmt", "--check", "--ignore-pattern=test/fixtures/**"))) failedChecks++;
 const { passed, failed, skipped } = await runTests(Bun.argv.slice(2));
 const failures = failed + failedChecks;
 if (passed + failed === 0) console.error("no test ran");

@@ -11,6 +11,7 @@ import {
   readFileSync,
   renameSync,
   rmSync,
+  statfsSync,
   statSync,
   writeFileSync,
 } from "node:fs";
@@ -24,6 +25,10 @@ const bun = join(root, "node_modules/.bin/bun");
 const npmStamp = join(root, "node_modules/.mlxcel-stamp");
 const npmLock = join(root, "vendor/cache/npm.lock");
 const npmLog = join(root, "vendor/cache/logs/npm.log");
+
+const DISK_FULL =
+  "the disk is full: the npm packages need about 600 MB; free some space and run it again";
+const BUN_MB = 250;
 
 const MODEL_FLAGS = ["-m", "--model", "--embedding-model", "--reranker-model", "-hf", "--hf-repo"];
 const MODEL_VARIABLES = [
@@ -67,7 +72,7 @@ function runQuietly(title, command, args) {
 /** Why npm failed, in one line. */
 function npmFailure(output) {
   if (/ENOSPC|no space left/i.test(output)) {
-    return "the disk is full: npm needs about 600 MB; free some space and run it again";
+    return DISK_FULL;
   }
   if (/ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ETIMEDOUT|ENETUNREACH|ENOTCACHED/.test(output)) {
     return `no network: npm could not fetch the packages; connect and run it again (log: ${npmLog})`;
@@ -78,13 +83,20 @@ function npmFailure(output) {
   return `npm ci failed: ${(lines[0] ?? output.trim()).replace("npm error ", "")} (log: ${npmLog})`;
 }
 
+function freeMb() {
+  const modules = join(root, "node_modules");
+  const { bavail, bsize } = statfsSync(existsSync(modules) ? modules : root);
+  return (bavail * bsize) / 1e6;
+}
+
 function writeLog(output) {
   mkdirSync(dirname(npmLog), { recursive: true });
   writeFileSync(npmLog, output);
 }
 
 async function installPackages(lockHash) {
-  const options = ["ci", "--include=dev", "--include=optional", "--loglevel=error"];
+  const retry = ["--fetch-retries=2", "--fetch-retry-mintimeout=2000", "--fetch-retry-factor=2"];
+  const options = ["ci", "--include=dev", "--include=optional", "--loglevel=error", ...retry];
   const npm = process.env.npm_execpath?.endsWith(".js")
     ? [process.execPath, process.env.npm_execpath]
     : ["npm"];
@@ -107,6 +119,8 @@ async function finishBun() {
   const { output } = await runQuietly("installing Bun", process.execPath, [script]);
   const { status, stderr, error } = spawnSync(bun, ["--version"], { encoding: "utf8" });
   if (status === 0) return;
+  // npm leaves an optional package out without a word when the disk has no room for it.
+  if (freeMb() < BUN_MB) throw new SetupError(DISK_FULL);
   writeLog(`${output}\n${stderr ?? ""}\n${error ?? ""}`);
   throw new SetupError(
     `Bun does not run: ${(stderr || error?.message || output).trim()} (log: ${npmLog})`,
@@ -238,7 +252,7 @@ async function main([name, ...flags]) {
 try {
   await main(process.argv.slice(2));
 } catch (error) {
-  const line = error.code === "ENOSPC" ? npmFailure("ENOSPC") : error.message;
+  const line = error.code === "ENOSPC" ? DISK_FULL : error.message;
   process.stderr.write(`mlxcel set-up: ${line}\n`);
   process.exit(1);
 }

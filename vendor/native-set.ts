@@ -14,7 +14,7 @@ import {
   vendorFolder,
 } from "./pinned.ts";
 import { say, step } from "./progress.ts";
-import { requireCompiler, requirePlatform } from "./requirements.ts";
+import { requireCompiler, requirePip, requirePlatform } from "./requirements.ts";
 
 const work = join(cacheFolder, "native");
 const mlxC = join(work, "mlx-c");
@@ -22,9 +22,9 @@ const mlxWheel = join(work, "mlx");
 const openblasWheel = join(work, "openblas");
 
 async function fetchParts(platform: PinnedPlatform): Promise<void> {
+  const crate = await fetchCrate(pinnedMlxC);
   const mlx = await fetchWheel(platform.mlx);
   const openblas = platform.openblas && (await fetchWheel(platform.openblas));
-  const crate = await fetchCrate(pinnedMlxC);
   await step("unpacking MLX and mlx-c", async () => {
     await rm(work, { recursive: true, force: true });
     await unpackWheel(mlx, mlxWheel);
@@ -52,7 +52,8 @@ function copySet(library: string, headers: string, folder: string): void {
 }
 
 async function install(platform: PinnedPlatform, folder: string, key: string): Promise<void> {
-  // Say that the compiler is missing before, not after, the download.
+  // Say what is missing before, not after, the download.
+  requirePip();
   requireCompiler();
   await fetchParts(platform);
   const sources = join(mlxC, pinnedMlxC.source);

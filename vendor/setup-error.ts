@@ -1,10 +1,12 @@
 import { statfsSync } from "node:fs";
 import { homedir, tmpdir } from "node:os";
-import { vendorFolder } from "./pinned.ts";
+import { join } from "node:path";
+import { cacheFolder, vendorFolder } from "./pinned.ts";
 
 /** A failure of the set-up that the user can act on: one line, shown without a stack trace. */
 export class SetupError extends Error {}
 
+const NEEDED_MB = 1500;
 const DISK_FULL_TEXT = /No space left on device|ENOSPC|Disk quota exceeded|EDQUOT/i;
 
 /** Whether an error or the output of a command says that a disk is full. */
@@ -17,7 +19,8 @@ export function saysDiskFull(cause: unknown): boolean {
 
 /** The one line for a full disk; it names the fullest of the folders that a set-up writes to. */
 export function diskFullError(...extraFolders: string[]): SetupError {
-  const volumes = [vendorFolder, tmpdir(), homedir(), ...extraFolders].flatMap((folder) => {
+  const folders = [vendorFolder, cacheFolder, join(vendorFolder, "lib"), tmpdir(), homedir()];
+  const volumes = [...folders, ...extraFolders].flatMap((folder) => {
     try {
       const { bavail, bsize } = statfsSync(folder);
       return [{ folder, freeMb: Math.floor((bavail * bsize) / 1e6) }];
@@ -27,8 +30,12 @@ export function diskFullError(...extraFolders: string[]): SetupError {
     }
   });
   const fullest = volumes.sort((a, b) => a.freeMb - b.freeMb)[0];
-  const where = fullest === undefined ? "" : ` (${fullest.folder} has ${fullest.freeMb} MB left)`;
+  // What was half written is gone by now, so the full disk may look empty again: name a tight one only.
+  const where =
+    fullest === undefined || fullest.freeMb > NEEDED_MB
+      ? ""
+      : ` (${fullest.folder} has ${fullest.freeMb} MB left)`;
   return new SetupError(
-    `the disk is full${where}: the set-up needs about 1 GB; free some space and run it again`,
+    `the disk is full${where}: the set-up needs about 1.5 GB; free some space and run it again`,
   );
 }

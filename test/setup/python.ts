@@ -41,7 +41,8 @@ async function install(): Promise<void> {
       await run([python, ...pip, ...options, "--progress-bar", "off", "-r", requirements], {
         log: "pip-clients",
         onLine: (line) => {
-          if (line.startsWith("Collecting ")) report(++collected / pins);
+          // pip fetches everything first, then unpacks it without a word: about half and half.
+          if (line.startsWith("Collecting ")) report(++collected / pins / 2);
         },
       });
     } catch (error) {
