@@ -16,8 +16,8 @@ const LAYERS = [
   "models",
   "pipeline",
   "nn",
-  "checkpoint",
   "tokenizer",
+  "checkpoint",
   "media",
   "hub",
 ];
@@ -25,8 +25,8 @@ const LAYERS = [
 /** Layers that touch arrays. Everyone else sees numbers. */
 const USES_FFI = new Set(["worker", "models", "pipeline", "nn", "checkpoint"]);
 
-/** `src/cli/doctor.ts` reports on the native library, so it alone outside of them opens it. */
-const FFI_EXCEPTIONS = new Set(["src/cli/doctor.ts"]);
+/** `mlxcel doctor` reports on the native library itself. */
+const FFI_EXCEPTIONS = new Set(["src/cli/doctor.ts", "src/cli/matmul-rate.ts"]);
 
 function sources(): string[] {
   return [...new Glob("src/**/*.ts").scanSync({ cwd: ROOT })].filter(

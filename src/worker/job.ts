@@ -2,16 +2,11 @@
  * What a model worker can be asked to do, and what it answers. Free of any wire dialect: dialects parse
  * requests into these jobs and render these results.
  */
+import type { NormalizeMode } from "../pipeline/normalize.ts";
 import type { Items } from "./items.ts";
 
 /** One thing to embed: text for the tokenizer, or token ids that are used verbatim (no specials, no prompt). */
 export type EmbedItem = { readonly text: string } | { readonly ids: Int32Array };
-
-/**
- * How a vector is normalised, in llama-server's numbering: -1 not at all, 0 divide by max|v| and multiply by
- * 32760, 1 by the L1 norm, 2 by the L2 norm, n > 2 by the n-norm.
- */
-export type NormalizeMode = number;
 
 /** Where items came from, so that errors can name `input[3]` (or `input`, when it was not a list). */
 export interface ItemsField {

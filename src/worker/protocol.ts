@@ -1,6 +1,7 @@
 /** Messages between a worker host (serving/) and its model worker (worker/). */
+import type { NormalizeMode } from "../pipeline/normalize.ts";
 import type { FailureWire } from "./failure.ts";
-import type { Job, ModelInfo, NormalizeMode, Result } from "./job.ts";
+import type { Job, ModelInfo, Result } from "./job.ts";
 
 /** How to load and run one model; comes from the flags. */
 export interface WorkerSettings {

@@ -1,0 +1,45 @@
+import type { TokenRow } from "../nn/ragged.ts";
+import type { Tokenizer } from "../tokenizer/tokenizer.ts";
+
+/** One (query, document) pair as the network sees it. */
+export interface PairRow extends TokenRow {
+  /** Tokens of the pair as if it ran alone, specials and a shared beginning included. */
+  readonly tokens: number;
+  /** Something was cut off to fit the model's limit. */
+  readonly truncated: boolean;
+  /** Rows that share a beginning carry the same object, and only such rows may run in one batch. */
+  readonly prefix?: object | undefined;
+}
+
+/** The query of one request, prepared once for all of its documents. */
+export interface PreparedQuery {
+  pair(document: string): PairRow;
+  /** Frees what the query's rows share. Must be called once no row of it is going to run. */
+  release(): void;
+}
+
+/** Logits that are being computed. Exactly one of `read` and `drop` must be called. */
+export interface PendingLogits {
+  /** Waits; [B] f32, one per row. Throws on a logit that is not finite. */
+  read(): Float32Array<ArrayBuffer>;
+  drop(): void;
+}
+
+/** A model that judges how well a document answers a query; the score of a pair is sigmoid(logit). */
+export interface Reranker {
+  /** `model_type` of the checkpoint. */
+  readonly family: string;
+  /** Longest pair in tokens, specials included. */
+  readonly maxLength: number;
+  readonly vocabSize: number;
+  readonly storedDtype: string;
+  readonly weightBytes: number;
+  /** Whether `instruction` means something to it. */
+  readonly takesInstruction: boolean;
+  readonly tokenizer: Tokenizer;
+  prepare(query: string, instruction?: string): PreparedQuery;
+  /** Builds the graph for rows of `pair` and starts computing it. */
+  start(rows: readonly PairRow[]): PendingLogits;
+  /** Runs one short pair, so that the first request does not pay for first-time costs. */
+  warmUp(): void;
+}

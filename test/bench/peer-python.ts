@@ -1,0 +1,24 @@
+import { createHash } from "node:crypto";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+
+const VENV = join(import.meta.dir, ".venv");
+const REQUIREMENTS = join(import.meta.dir, "requirements.txt");
+const STAMP = join(VENV, "requirements.sha256");
+
+function run(command: string[]): void {
+  const { exitCode } = Bun.spawnSync(command, { stdout: "inherit", stderr: "inherit" });
+  if (exitCode !== 0) throw new Error(`\`${command.join(" ")}\` failed with exit code ${exitCode}`);
+}
+
+/** The Python of a virtual environment with the peer's packages; made on first use (several GB). */
+export function peerPython(): string {
+  const wanted = createHash("sha256").update(readFileSync(REQUIREMENTS)).digest("hex");
+  const python = join(VENV, "bin", "python");
+  if (existsSync(STAMP) && readFileSync(STAMP, "utf8") === wanted) return python;
+  console.error("Installing sentence-transformers for the comparison; this takes some minutes.");
+  run(["python3", "-m", "venv", VENV]);
+  run([python, "-m", "pip", "install", "--quiet", "-r", REQUIREMENTS]);
+  writeFileSync(STAMP, wanted);
+  return python;
+}
