@@ -46,7 +46,7 @@ beforeAll(async () => {
     model: MODEL,
     one: one.input,
     many: visible.map((i) => many.texts[i]),
-    // The client joins instruction and text with a blank; together they are a text of the reference.
+    // The client joins instruction and text with a blank: together a text of the reference.
     pair: { before: "How do I", after: "boil an egg?" },
     long: long.input,
   };
