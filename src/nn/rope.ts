@@ -1,0 +1,56 @@
+import * as mx from "../../ffi/index.ts";
+import type { Tensor } from "../../ffi/index.ts";
+
+/** [N, heads * headDim] -> the same, each head turned by the angle of its token's position. */
+export type Rotation = (x: Tensor) => Tensor;
+
+/** [headDim / 2] theta^(-2i/headDim), the turn per position of each pair (Su et al. 2021, section 3.2.2). */
+export function inverseFrequencies(headDim: number, theta: number): Float32Array {
+  return Float32Array.from({ length: headDim / 2 }, (_, i) => theta ** ((-2 * i) / headDim));
+}
+
+/**
+ * Rotary position embedding in the half-split form: component i of a head pairs with component i + headDim/2.
+ * `positions`: [N], one per token, of rows of any length; `frequencies`: [headDim / 2]. Build it once per forward
+ * and set of frequencies, and use it in every layer: its tables live in the scope that it was built in. Computes in
+ * f32 and returns the dtype of its input.
+ */
+export function rotation(positions: Int32Array, frequencies: Float32Array): Rotation {
+  const half = frequencies.length;
+  const { cos, sin } = angleTables(positions, frequencies);
+  return (x) => {
+    const [total, features] = [x.shape[0]!, x.shape[1]!];
+    // [N, heads * headDim] -> [N, heads, 2, half]
+    const pairs = mx.reshape(x, [total, features / (2 * half), 2, half]);
+    const [a, b] = mx.split(pairs, 2, 2);
+    const turned = mx.concatenate(
+      [
+        mx.subtract(mx.multiply(a!, cos), mx.multiply(b!, sin)),
+        mx.add(mx.multiply(b!, cos), mx.multiply(a!, sin)),
+      ],
+      2,
+    );
+    return mx.astype(mx.reshape(turned, [total, features]), x.dtype);
+  };
+}
+
+/** Both [N, 1, 1, half] f32. Rows repeat the same positions, so each one is computed once. */
+function angleTables(positions: Int32Array, frequencies: Float32Array) {
+  const half = frequencies.length;
+  const distinct = [...new Set(positions)];
+  const placeOf = new Map(distinct.map((position, place) => [position, place]));
+  const places = positions.map((position) => placeOf.get(position)!);
+  const indices = mx.fromInt32(places, [places.length, 1, 1]);
+  const table = (wave: (angle: number) => number): Tensor => {
+    const values = new Float32Array(distinct.length * half);
+    distinct.forEach((position, place) => {
+      for (let i = 0; i < half; i++) {
+        // The angle is rounded to f32 as in the reference implementations.
+        values[place * half + i] = wave(Math.fround(position * frequencies[i]!));
+      }
+    });
+    // [positions, half] -> [N, 1, 1, half]
+    return mx.take(mx.fromFloat32(values, [distinct.length, half]), indices, 0);
+  };
+  return { cos: table(Math.cos), sin: table(Math.sin) };
+}
