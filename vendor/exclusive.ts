@@ -22,6 +22,8 @@ export async function exclusively<T>(
   using database = new Database(lockFile);
   for (let waited = false; ; waited = true) {
     try {
+      // Nothing is ever written, so no journal file is wanted either.
+      database.run("PRAGMA journal_mode = MEMORY");
       database.run("BEGIN EXCLUSIVE");
       break;
     } catch (error) {

@@ -16,17 +16,23 @@ import {
 import { say, step } from "./progress.ts";
 import { requireCompiler, requirePip, requirePlatform } from "./requirements.ts";
 
-const work = join(cacheFolder, "native");
+// A folder per process: the compiler of a set-up that was killed may still write into its own.
+const work = join(cacheFolder, `native-build.${process.pid}`);
 const mlxC = join(work, "mlx-c");
 const mlxWheel = join(work, "mlx");
 const openblasWheel = join(work, "openblas");
+
+async function removeBuilds(): Promise<void> {
+  for (const build of globSync(join(cacheFolder, "native-build.*"))) {
+    await rm(build, { recursive: true, force: true });
+  }
+}
 
 async function fetchParts(platform: PinnedPlatform): Promise<void> {
   const crate = await fetchCrate(pinnedMlxC);
   const mlx = await fetchWheel(platform.mlx);
   const openblas = platform.openblas && (await fetchWheel(platform.openblas));
   await step("unpacking MLX and mlx-c", async () => {
-    await rm(work, { recursive: true, force: true });
     await unpackWheel(mlx, mlxWheel);
     if (openblas !== undefined) await unpackWheel(openblas, openblasWheel);
     await unpackCrate(crate, mlxC);
@@ -87,10 +93,11 @@ export async function ensureNativeSet(): Promise<void> {
     join(cacheFolder, "native.lock"),
     async () => {
       if (isInstalled(folder, key)) return;
+      await removeBuilds();
       try {
         await install(platform, folder, key);
       } finally {
-        await rm(work, { recursive: true, force: true });
+        await removeBuilds();
       }
     },
     () => say("waiting for another set-up of the native set …"),

@@ -7,7 +7,7 @@ import { cacheFolder, vendorFolder } from "./pinned.ts";
 export class SetupError extends Error {}
 
 const NEEDED_MB = 1500;
-const DISK_FULL_TEXT = /No space left on device|ENOSPC|Disk quota exceeded|EDQUOT/i;
+const DISK_FULL_TEXT = /No space left on device|ENOSPC|Disk quota exceeded|EDQUOT|SQLITE_FULL/i;
 
 /** Whether an error or the output of a command says that a disk is full. */
 export function saysDiskFull(cause: unknown): boolean {
