@@ -13,7 +13,7 @@ const POSITIONS = Int32Array.of(0, 1, 2, 3, 0, 700, 701, 5000);
 
 const X = Float32Array.from({ length: POSITIONS.length * WIDTH }, (_, i) => Math.sin(i * 1.7) * 2);
 
-function rotated(x: Float32Array<ArrayBuffer>, positions: Int32Array): Float32Array {
+function rotated(x: Float32Array<ArrayBuffer>, positions: Int32Array): Float32Array<ArrayBuffer> {
   return mx.scope(() => {
     const rotate = rotation(positions, inverseFrequencies(HEAD_DIM, THETA));
     const out = rotate(mx.fromFloat32(x, [positions.length, WIDTH]));
