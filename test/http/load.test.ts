@@ -1,0 +1,201 @@
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { CheckpointCopy } from "../checkpoints.ts";
+import { residentMiB, type Server, startServer, until } from "../server.ts";
+import { embed, expectAlive, refusalOf } from "./answers.ts";
+import { Connection } from "./connection.ts";
+import { shuffledTexts, words } from "./texts.ts";
+
+setDefaultTimeout(60_000);
+
+/** Deep enough that one row takes milliseconds. */
+const slow = new CheckpointCopy("bert-mean").layers(24);
+const MODEL = ["--embedding-model", slow.directory];
+/** More work than any test waits for: only cancelling ends it. */
+const endless = { input: shuffledTexts(20_000, 96) };
+
+interface Pending {
+  readonly answer: Promise<Response>;
+  /** Resolves once the answer is there or the request has failed. */
+  readonly ended: Promise<void>;
+  abort(): Promise<void>;
+}
+
+function send(server: Server, body: unknown): Pending {
+  const controller = new AbortController();
+  const answer = server.fetch("/v1/embeddings", {
+    method: "POST",
+    body: JSON.stringify(body),
+    signal: controller.signal,
+  });
+  const ended = answer.then(
+    () => {},
+    () => {},
+  );
+  return { answer, ended, abort: () => (controller.abort(), ended) };
+}
+
+async function waitingCount(server: Server): Promise<number> {
+  const metrics = await (await server.get("/metrics")).text();
+  return Number(/^mlxcel_queue_waiting\{.*\} (\d+)$/m.exec(metrics)?.[1]);
+}
+
+/** Keeps the worker of a server with room for one waiting request busy, and puts a request into that room. */
+async function fillQueue(server: Server): Promise<{ running: Pending; waiting: Pending }> {
+  const running = send(server, endless);
+  for (;;) {
+    const waiting = send(server, { input: "waits" });
+    const answered = waiting.ended.then(() => "answered" as const);
+    const settled = until(async () => {
+      const [first, , second] = [
+        await waitingCount(server),
+        await Bun.sleep(100),
+        await waitingCount(server),
+      ];
+      return first === 1 && second === 1;
+    }, "nothing ever waits");
+    // An answer means that the worker was not busy yet.
+    if ((await Promise.race([settled, answered])) !== "answered") return { running, waiting };
+  }
+}
+
+describe("a full queue", () => {
+  let server: Server;
+  beforeAll(async () => {
+    server = await startServer([...MODEL, "--embedding-queue-depth", "1", "--metrics"]);
+  });
+  afterAll(() => server?.stop());
+
+  test("refuses every input shape at once, whole, by the same rule", async () => {
+    const { running, waiting } = await fillQueue(server);
+    const shapes = ["vector", ["vector"], [2, 3], [[2, 3]], Array(100).fill("vector")];
+    for (const input of shapes) {
+      const refusal = await refusalOf(await server.post("/v1/embeddings", { input }));
+      expect(refusal).toMatchObject({ status: 503, type: "server_busy" });
+      expect(Number(refusal.headers.get("retry-after"))).toBeGreaterThan(0);
+    }
+    for (const [path, body] of [
+      ["/embedding", { content: "vector" }],
+      ["/embed", { inputs: "vector" }],
+    ] as const) {
+      expect((await refusalOf(await server.post(path, body))).status).toBe(503);
+    }
+    const invalid = await server.post("/v1/embeddings", { input: "" });
+    expect((await refusalOf(invalid)).status).toBe(400);
+    expect((await server.get("/health")).status).toBe(200);
+    await running.abort();
+    expect((await waiting.answer).status).toBe(200);
+    await expectAlive(server);
+  });
+
+  test("a burst is answered to the last request: served or refused", async () => {
+    const texts = shuffledTexts(30, 96);
+    const statuses = await Promise.all(
+      texts.map(async (text, i) => {
+        const response = await server.post("/v1/embeddings", { input: i % 2 ? text : [text] });
+        if (response.status !== 200) {
+          expect(await refusalOf(response)).toMatchObject({ status: 503, type: "server_busy" });
+        }
+        return response.status;
+      }),
+    );
+    expect(statuses).toContain(200);
+    await expectAlive(server);
+  });
+
+  test("one list longer than the queue and than a batch is still served", async () => {
+    expect((await embed(server, { input: shuffledTexts(60, 5) })).vectors).toHaveLength(60);
+  });
+});
+
+describe("clients that leave", () => {
+  test("free the worker, the queue and the memory", async () => {
+    await using server = await startServer([...MODEL, "--embedding-queue-depth", "4"]);
+    await expectAlive(server);
+    const small = JSON.stringify({ input: shuffledTexts(60, 96) });
+    const round = async () => {
+      const connections = await Promise.all(
+        Array.from({ length: 20 }, () => Connection.open(server.port)),
+      );
+      for (const connection of connections) connection.post("/v1/embeddings", small);
+      await Bun.sleep(30);
+      for (const connection of connections) connection.close();
+    };
+    for (let i = 0; i < 40; i++) await round();
+    const warm = residentMiB(server.pid);
+    for (let i = 0; i < 40; i++) await round();
+    // Without their work being dropped this would wait for 100 000 rows, or be refused for ever.
+    const free = async () => (await server.post("/v1/embeddings", { input: "vector" })).ok;
+    await until(free, "the places of clients that left are not free again", 20_000);
+    expect(residentMiB(server.pid)).toBeLessThan(warm * 1.1 + 16);
+  });
+
+  test("one that leaves in the middle of a long list ends its work", async () => {
+    const flags = ["--embedding-queue-depth", "1", "--metrics"];
+    await using server = await startServer([...MODEL, ...flags]);
+    const { running, waiting } = await fillQueue(server);
+    await running.abort();
+    expect((await waiting.answer).status).toBe(200);
+    await expectAlive(server);
+  });
+});
+
+describe("time", () => {
+  test("no answer within the timeout is a JSON 504, running or waiting, and its work is dropped", async () => {
+    await using server = await startServer([...MODEL, "--embedding-request-timeout-secs", "1"]);
+    const [running, waiting] = await Promise.all([
+      server.post("/v1/embeddings", endless),
+      Bun.sleep(300).then(() => server.post("/embedding", endless)),
+    ]);
+    for (const response of [running, waiting]) {
+      const refusal = await refusalOf(response);
+      expect(refusal).toMatchObject({ status: 504, type: "server_timeout" });
+    }
+    await expectAlive(server);
+  });
+
+  test.each(["0", "256", "100000"])(
+    "a timeout of %s seconds does not strike at once",
+    async (seconds) => {
+      await using server = await startServer([
+        ...MODEL,
+        "--embedding-request-timeout-secs",
+        seconds,
+      ]);
+      expect((await embed(server, { input: shuffledTexts(20, 40) })).vectors).toHaveLength(20);
+    },
+  );
+
+  test("a request that computes for longer than an idle connection may live is answered", async () => {
+    await using server = await startServer([...MODEL, "--no-truncate"]);
+    const probe = shuffledTexts(50, 94);
+    const startedAt = performance.now();
+    await embed(server, { input: probe });
+    const msPerText = (performance.now() - startedAt) / probe.length;
+    const count = Math.ceil(13_000 / msPerText);
+    const { vectors } = await embed(server, { input: shuffledTexts(count, 94) });
+    expect(vectors).toHaveLength(count);
+  }, 100_000);
+});
+
+describe("memory", () => {
+  test("reaches a plateau under texts of every length", async () => {
+    const long = new CheckpointCopy("bert-mean")
+      .positions(512)
+      .set("sentence_bert_config.json", { max_seq_length: 512 })
+      .set("tokenizer_config.json", { model_max_length: 512 });
+    await using server = await startServer(["--embedding-model", long.directory]);
+    const lengths = shuffledTexts(400, 400);
+    const send = async (texts: readonly string[]) => {
+      for (const text of texts) await embed(server, { input: text });
+    };
+    await send(lengths.slice(0, 100));
+    const early = residentMiB(server.pid);
+    await send(lengths.slice(100));
+    expect(residentMiB(server.pid)).toBeLessThan(early * 1.1 + 16);
+  });
+});
+
+test("words are one token each, as the other tests assume", async () => {
+  await using server = await startServer(MODEL);
+  expect((await embed(server, { input: words(40) })).tokens).toBe(42);
+});
