@@ -1,5 +1,6 @@
-import type { Encoder } from "../nn/encoder.ts";
 import type { Weights } from "../checkpoint/weights.ts";
+import type { Encoder } from "../nn/encoder.ts";
+import type { SequenceClassifier } from "../nn/sequence-classifier.ts";
 import type { PoolingMode } from "../pipeline/pooling.ts";
 
 /** One `model_type`: one file in models/, listed in registry.ts. */
@@ -16,4 +17,6 @@ export interface ModelFamily {
    * or the tensor when either is unknown or missing.
    */
   load(config: unknown, weights: Weights): Encoder;
+  /** Builds the network with its `…ForSequenceClassification` head, like `load`; absent: the family has none. */
+  loadClassifier?(config: unknown, weights: Weights): SequenceClassifier;
 }

@@ -1,17 +1,13 @@
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import * as mx from "../../ffi/index.ts";
-import { readCheckpoint } from "../../src/checkpoint/checkpoint.ts";
 import { CheckpointError } from "../../src/checkpoint/error.ts";
-import { Weights } from "../../src/checkpoint/weights.ts";
 import { loadEmbeddingModel } from "../../src/models/load.ts";
-import { familyOf } from "../../src/models/registry.ts";
-import { raggedBatch } from "../../src/nn/ragged.ts";
 import { fixture } from "../fixtures/fixtures.ts";
-import { expectClose, rawVectors, reference, rowOf, shuffled } from "./reference.ts";
+import { describeEmbedders } from "./embedder.ts";
 
 const device = mx.openDevice("cpu");
 
-const FIXTURES = [
+describeEmbedders("bert", [
   "bert-mean",
   "bert-cls",
   "bert-cls-dense",
@@ -24,75 +20,7 @@ const FIXTURES = [
   "bert-sharded",
   "bert-f16",
   "bert-bf16",
-];
-
-describe.each(FIXTURES)("%s", (name) => {
-  const { cases, tolerance, ...facts } = reference(name);
-  const model = loadEmbeddingModel({ directory: fixture(name), device });
-  const rows = cases.map((wanted) => rowOf(model, wanted));
-
-  test("the facts are those of the files", () => {
-    expect(model.family).toBe("bert");
-    expect(model.dim).toBe(facts.dim);
-    expect(model.maxLength).toBe(facts.max_length);
-    expect(model.pooling).toBe(facts.pooling.replace("_tokens", ""));
-    expect(model.normalization).toBe(facts.normalized ? "l2" : "none");
-  });
-
-  test("token ids are those of the reference tokenizer", () => {
-    rows.forEach((row, i) => {
-      expect([...row.ids], cases[i]!.name).toEqual(cases[i]!.token_ids);
-      expect(row.ids.length).toBe(cases[i]!.prompt_tokens);
-    });
-  });
-
-  const expectReferenceVectors = (indices: readonly number[], vectors: Float32Array[]) =>
-    indices.forEach((index, i) => {
-      const { name: caseName, embedding, unnormalized = embedding } = cases[index]!;
-      expectClose(vectors[i]!, unnormalized, `${caseName}: before normalisation`, tolerance);
-      expectClose(model.finish(vectors[i]!, {}), embedding, `${caseName}: embedding`, tolerance);
-    });
-
-  test("every case alone gives the reference vector", () => {
-    rows.forEach((row, i) => expectReferenceVectors([i], rawVectors(model, [row])));
-  });
-
-  test("all cases in one batch give the reference vectors", () => {
-    expectReferenceVectors([...rows.keys()], rawVectors(model, rows));
-  });
-
-  test("all cases in another order give the reference vectors", () => {
-    for (const seed of [1, 2, 3]) {
-      const order = shuffled([...rows.keys()], seed);
-      const batch = order.map((index) => rows[index]!);
-      expectReferenceVectors(order, rawVectors(model, batch));
-    }
-  });
-
-  test("the network's hidden states are the reference's, row by row and token by token", () => {
-    const checkpoint = readCheckpoint(fixture(name));
-    const family = familyOf(checkpoint);
-    const weights = Weights.open(fixture(name), {
-      prefixes: family.weightPrefixes,
-      computeDtype: "float32",
-    });
-    const encoder = family.load(checkpoint.config, weights);
-    weights.close();
-    const indices = [...cases.keys()].filter((index) => cases[index]!.token_rows);
-    expect(indices).toHaveLength(2);
-    const batch = raggedBatch(indices.map((index) => rows[index]!));
-    const hidden = mx.scope(() => encoder.forward(batch).toFloat32());
-    let token = 0;
-    for (const index of indices) {
-      for (const [position, wanted] of cases[index]!.token_rows!.entries()) {
-        const start = token++ * encoder.hiddenSize;
-        const state = hidden.subarray(start, start + encoder.hiddenSize);
-        expectClose(state, wanted, `${cases[index]!.name}: token ${position}`, tolerance);
-      }
-    }
-    expect(token * encoder.hiddenSize).toBe(hidden.length);
-  });
-});
+]);
 
 test("a checkpoint that only has pytorch_model.bin is refused by that name", () => {
   const load = () => loadEmbeddingModel({ directory: fixture("bert-pytorch-bin"), device });

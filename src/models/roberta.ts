@@ -1,0 +1,54 @@
+import { z } from "zod";
+import * as mx from "../../ffi/index.ts";
+import type { Weights } from "../checkpoint/weights.ts";
+import { linear } from "../nn/linear.ts";
+import type { RaggedBatch } from "../nn/ragged.ts";
+import { bertConfig, BertEncoder, type PositionRule } from "./bert-encoder.ts";
+import { classifier, oneLabel } from "./classifier.ts";
+import { parseConfig } from "./config.ts";
+import type { ModelFamily } from "./family.ts";
+
+/** RoBERTa (Liu et al. 2019): BERT whose positions count from behind the padding id. */
+export const roberta: ModelFamily = {
+  modelType: "roberta",
+  defaultPooling: "mean",
+  weightPrefixes: ["roberta.", "model."],
+  load: loadEncoder,
+  loadClassifier(config, weights) {
+    const encoder = loadEncoder(config, weights);
+    const width = encoder.hiddenSize;
+    const dense = linear(weights, "classifier.dense", {
+      inputs: width,
+      outputs: width,
+      bias: true,
+    });
+    return classifier(encoder, {
+      pooling: "cls",
+      transform: (pooled) => mx.tanh(dense(pooled)),
+      projection: oneLabel(weights, "classifier.out_proj", { inputs: width, bias: true }),
+    });
+  },
+};
+
+const paddingConfig = z.object({ pad_token_id: z.int().nonnegative().default(1) });
+
+function loadEncoder(config: unknown, weights: Weights): BertEncoder {
+  const { pad_token_id: padId } = parseConfig(paddingConfig, config, "config.json");
+  const rule: PositionRule = {
+    first: padId + 1,
+    positions: (batch) => positionsAfterPadding(batch, padId),
+  };
+  return new BertEncoder(parseConfig(bertConfig, config, "config.json"), weights, rule);
+}
+
+/**
+ * [N]: padId plus the running count of the row's other tokens. A padding token written out in a text gets padId
+ * itself and does not count.
+ */
+export function positionsAfterPadding(batch: RaggedBatch, padId: number): Int32Array {
+  let counted = 0;
+  return batch.ids.map((id, token) => {
+    if (batch.positions[token] === 0) counted = 0;
+    return id === padId ? padId : padId + ++counted;
+  });
+}

@@ -1,0 +1,3 @@
+import { describeEmbedders } from "./embedder.ts";
+
+describeEmbedders("modernbert", ["modernbert-mean", "modernbert-cls"]);
