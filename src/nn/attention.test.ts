@@ -116,3 +116,69 @@ describe.each(MASKS.map((mask) => [maskName(mask), mask] as const))("%s", (_, ma
     expect(huge.every(Number.isFinite)).toBe(true);
   });
 });
+
+/** Whole rows, one at a time, without buckets or parts: [N, heads * HEAD_DIM]. */
+function attendRowByRow(rows: readonly mx.Tensor[][], { heads, kvHeads }: Heads): Float32Array {
+  const split = (x: mx.Tensor, count: number) =>
+    mx.transpose(mx.reshape(x, [1, x.shape[0]!, count, HEAD_DIM]), [0, 2, 1, 3]);
+  const outputs = rows.map(([q, k, v]) => {
+    const [keys, vals] = [split(k!, kvHeads), split(v!, kvHeads)];
+    const out = mx.scaledDotProductAttention(split(q!, heads), keys, vals, SCALE, { causal: true });
+    return mx.reshape(mx.transpose(out, [0, 2, 1, 3]), [q!.shape[0]!, heads * HEAD_DIM]);
+  });
+  return mx.concatenate(outputs, 0).toFloat32();
+}
+
+describe("causal rows that continue a past", () => {
+  test.each([
+    [1, [5]],
+    [7, [1, 40, 12, 3, 40]],
+    [600, [1, 30]],
+    [3, [1100, 2, 512, 513]],
+    [0, [1100, 2]],
+  ] as const)("of %d tokens, rows of %j: as if each ran whole", (pastLength, lengths) => {
+    const shape: Heads = { heads: 4, kvHeads: 2 };
+    const widths = [shape.heads, shape.kvHeads, shape.kvHeads].map((count) => count * HEAD_DIM);
+    const tensors = (length: number, seed: number) =>
+      widths.map((width, i) =>
+        mx.fromFloat32(
+          Float32Array.from({ length: length * width }, (_, j) => Math.sin(seed + i + j * 1.7) * 2),
+          [length, width],
+        ),
+      );
+    const { actual, wanted } = mx.scope(() => {
+      const before = pastLength > 0 ? tensors(pastLength, 100) : undefined;
+      const own = lengths.map((length, row) => tensors(length, row));
+      const [q, k, v] = widths.map((_, i) =>
+        mx.concatenate(
+          own.map((row) => row[i]!),
+          0,
+        ),
+      );
+      const run = attention(new RowLayout(Int32Array.from(lengths)), {
+        ...shape,
+        scale: SCALE,
+        mask: { kind: "causal" },
+      });
+      const past = before && { keys: before[1]!, values: before[2]! };
+      const whole = own.map((row) =>
+        row.map((x, i) => (before && i > 0 ? mx.concatenate([before[i]!, x], 0) : x)),
+      );
+      return {
+        actual: run(q!, k!, v!, past).toFloat32(),
+        wanted: attendRowByRow(whole, shape),
+      };
+    });
+    expect(actual.length).toBe(wanted.length);
+    actual.forEach((value, i) => expect(Math.abs(value - wanted[i]!)).toBeLessThan(1e-5));
+  });
+
+  test.each(MASKS.filter(({ kind }) => kind !== "causal"))("not with the mask %j", (mask) => {
+    mx.scope(() => {
+      const layout = new RowLayout(Int32Array.of(2));
+      const run = attention(layout, { heads: 1, kvHeads: 1, scale: SCALE, mask });
+      const x = mx.zeros([2, HEAD_DIM]);
+      expect(() => run(x, x, x, { keys: x, values: x })).toThrow(RangeError);
+    });
+  });
+});

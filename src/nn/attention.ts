@@ -1,5 +1,6 @@
 import * as mx from "../../ffi/index.ts";
 import type { Tensor } from "../../ffi/index.ts";
+import type { KeysValues } from "./kv-cache.ts";
 import type { Mask } from "./ragged.ts";
 import type { Bucket, RowLayout } from "./row-layout.ts";
 
@@ -12,39 +13,92 @@ export interface AttentionShape {
   readonly mask: Mask;
 }
 
-/** q [N, heads * headDim], k and v [N, kvHeads * headDim] -> [N, heads * headDim]. */
-export type Attention = (q: Tensor, k: Tensor, v: Tensor) => Tensor;
+/**
+ * q [N, heads * headDim], k and v [N, kvHeads * headDim] -> [N, heads * headDim]. With `past`, every row continues
+ * the tokens in it: only for causal masks.
+ */
+export type Attention = (q: Tensor, k: Tensor, v: Tensor, past?: KeysValues) => Tensor;
 
 type BlockMask = { mask?: Tensor; causal?: boolean };
+
+/** Causal attention takes this many queries at a time, so that scores of long rows need little memory. */
+const CAUSAL_QUERIES = 512;
 
 /**
  * Attention within each row of a ragged batch (Vaswani et al. 2017, eq. 1). Build it once per forward and mask
  * kind, and use it in every layer: its masks live in the scope that it was built in.
  */
 export function attention(layout: RowLayout, shape: AttentionShape): Attention {
+  const { heads, kvHeads, scale } = shape;
   const masks = layout.buckets.map((bucket) => blockMask(bucket, shape.mask));
-  return (q, k, v) => {
+  return (q, k, v, past) => {
+    if (past && shape.mask.kind !== "causal") {
+      throw new RangeError("only causal attention can continue a past");
+    }
     const keys = layout.blocks(k);
     const values = layout.blocks(v);
     const attended = layout.blocks(q).map((queries, i) => {
-      const out = mx.scaledDotProductAttention(
-        splitHeads(queries, shape.heads),
-        splitHeads(keys[i]!, shape.kvHeads),
-        splitHeads(values[i]!, shape.kvHeads),
-        shape.scale,
-        masks[i],
-      );
-      const [b, heads, width, headDim] = [
-        out.shape[0]!,
-        out.shape[1]!,
-        out.shape[2]!,
-        out.shape[3]!,
-      ];
-      // [b, heads, width, headDim] -> [b, width, heads * headDim]
-      return mx.reshape(mx.transpose(out, [0, 2, 1, 3]), [b, width, heads * headDim]);
+      const split: SplitHeads = {
+        queries: splitHeads(queries, heads),
+        keys: splitHeads(continued(past?.keys, keys[i]!), kvHeads),
+        values: splitHeads(continued(past?.values, values[i]!), kvHeads),
+      };
+      const mask = masks[i]!;
+      return joinHeads(mask.causal ? attendCausally(split, scale) : attend(split, scale, mask));
     });
     return layout.tokens(attended);
   };
+}
+
+/** [b, heads or kvHeads, width, headDim] */
+interface SplitHeads {
+  readonly queries: Tensor;
+  readonly keys: Tensor;
+  readonly values: Tensor;
+}
+
+function attend({ queries, keys, values }: SplitHeads, scale: number, mask: BlockMask): Tensor {
+  return mx.scaledDotProductAttention(queries, keys, values, scale, mask);
+}
+
+/**
+ * The last query sees all keys, each one before it one key less. Some queries at a time with the keys up to the last
+ * of them: the others are hidden from all of these queries anyway.
+ */
+function attendCausally({ queries, keys, values }: SplitHeads, scale: number): Tensor {
+  const width = queries.shape[2]!;
+  const earlier = keys.shape[2]! - width;
+  const parts: Tensor[] = [];
+  for (let start = 0; start < width; start += CAUSAL_QUERIES) {
+    const end = Math.min(start + CAUSAL_QUERIES, width);
+    const part: SplitHeads = {
+      queries: cells(queries, start, end),
+      keys: cells(keys, 0, earlier + end),
+      values: cells(values, 0, earlier + end),
+    };
+    parts.push(attend(part, scale, { causal: true }));
+  }
+  return parts.length === 1 ? parts[0]! : mx.concatenate(parts, 2);
+}
+
+/** [b, heads, width, headDim] -> [b, heads, end - start, headDim] */
+function cells(x: Tensor, start: number, end: number): Tensor {
+  const [b, heads, width, headDim] = [x.shape[0]!, x.shape[1]!, x.shape[2]!, x.shape[3]!];
+  if (start === 0 && end === width) return x;
+  return mx.slice(x, [0, 0, start, 0], [b, heads, end, headDim]);
+}
+
+/** past [P, W] in front of each row of own [b, width, W] -> [b, P + width, W] */
+function continued(past: Tensor | undefined, own: Tensor): Tensor {
+  if (!past) return own;
+  const before = mx.broadcastTo(past, [own.shape[0]!, past.shape[0]!, past.shape[1]!]);
+  return mx.concatenate([before, own], 1);
+}
+
+function joinHeads(x: Tensor): Tensor {
+  const [b, heads, width, headDim] = [x.shape[0]!, x.shape[1]!, x.shape[2]!, x.shape[3]!];
+  // [b, heads, width, headDim] -> [b, width, heads * headDim]
+  return mx.reshape(mx.transpose(x, [0, 2, 1, 3]), [b, width, heads * headDim]);
 }
 
 function splitHeads(block: Tensor, heads: number): Tensor {
