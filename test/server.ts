@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 
 const ROOT = resolve(import.meta.dir, "..");
 const START_TIMEOUT_MS = 60_000;
-const STOP_TIMEOUT_MS = 30_000;
+const STOP_TIMEOUT_MS = 20_000;
 const POLL_MS = 10;
 
 export type Headers = Readonly<Record<string, string>>;

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { CheckpointCopy, fixture, temporaryDirectory } from "../checkpoints.ts";
 import { run, type Server, startServer, until } from "../server.ts";
 import { embed, embedOne, expectAlive, expectVector, refusalOf } from "./answers.ts";
+import { Connection } from "./connection.ts";
 import { shuffledTexts, words } from "./texts.ts";
 
 setDefaultTimeout(60_000);
@@ -281,6 +282,32 @@ describe("the end", () => {
     await expectAlive(server);
     await Promise.all(Array.from({ length: 5 }, () => server.get("/health").then((r) => r.text())));
     expect(await server.stop()).toBe(0);
+  });
+
+  test("a second signal ends it at once", async () => {
+    await using server = await startServer(["--embedding-model", slow.directory]);
+    const body = { input: shuffledTexts(5000, 90) };
+    const cut = server.post("/v1/embeddings", body).then(
+      (response) => response.status,
+      () => "closed",
+    );
+    await Bun.sleep(200);
+    process.kill(server.pid, "SIGTERM");
+    await until(async () => {
+      const response = await server.get("/health").catch(() => undefined);
+      return response?.status !== 200;
+    }, "it does not refuse new requests");
+    expect(await server.stop()).toBe(0);
+    expect(await cut).not.toBe(200);
+  });
+
+  test("a client that never finishes its request does not hold it up", async () => {
+    await using server = await startServer(MODEL);
+    const connection = await Connection.open(server.port);
+    connection.head("POST", "/v1/embeddings", ["content-length: 100"]);
+    await expectAlive(server);
+    expect(await server.stop()).toBe(0);
+    connection.close();
   });
 
   test("the same port can be used again at once, with the same numbers", async () => {
