@@ -18,7 +18,8 @@ export interface WeightsOptions {
  * was taken from disk in one go and forgets the rest, which is never read. Taken tensors belong to the taker.
  */
 export class Weights {
-  readonly #directory: string;
+  /** Where the files are, to be named in errors. */
+  readonly directory: string;
   readonly #locations: ReadonlyMap<string, TensorLocation>;
   readonly #prefix: string;
   readonly #computeDtype: WeightsOptions["computeDtype"];
@@ -28,7 +29,7 @@ export class Weights {
   #closed = false;
 
   private constructor(directory: string, options: WeightsOptions) {
-    this.#directory = directory;
+    this.directory = directory;
     this.#locations = locateTensors(directory);
     this.#computeDtype = options.computeDtype;
     const names = [...this.#locations.keys()];
@@ -70,7 +71,7 @@ export class Weights {
     const tensor = this.takeOptional(name, shape);
     if (tensor !== undefined) return tensor;
     throw new CheckpointError(
-      `tensor "${name}" is missing in ${this.#directory}; the checkpoint is incomplete or of another architecture`,
+      `tensor "${name}" is missing in ${this.directory}; the checkpoint is incomplete or of another architecture`,
     );
   }
 
@@ -101,7 +102,7 @@ export class Weights {
       mx.evaluate(...this.#taken.values());
     } catch (error) {
       throw new CheckpointError(
-        `the tensors in ${this.#directory} cannot be read: ${reasonOf(error)}`,
+        `the tensors in ${this.directory} cannot be read: ${reasonOf(error)}`,
         { cause: error },
       );
     } finally {

@@ -44,6 +44,6 @@ export function oneLabel(
   const labels = weights.take(`${name}.weight`).shape[0];
   if (labels === 1) return linear(weights, name, { ...shape, outputs: 1 });
   throw new CheckpointError(
-    `tensor "${name}.weight" has ${labels} rows, so this is a classifier of ${labels} labels; to rank, use a checkpoint with 1 label, such as a cross-encoder`,
+    `${weights.directory} is a classifier of ${labels} labels (rows of "${name}.weight"); a reranker needs exactly 1, use a cross-encoder`,
   );
 }

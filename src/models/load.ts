@@ -1,12 +1,12 @@
 import { basename } from "node:path";
-import { readCheckpoint, type LengthLimits } from "../checkpoint/checkpoint.ts";
-import { Weights } from "../checkpoint/weights.ts";
+import { readCheckpoint } from "../checkpoint/checkpoint.ts";
 import { EmbeddingModel } from "../pipeline/embedder.ts";
 import { loadModuleChain } from "../pipeline/modules.ts";
 import type { NormalizeMode } from "../pipeline/normalize.ts";
 import type { PoolingMode } from "../pipeline/pooling.ts";
 import { Tokenizer } from "../tokenizer/tokenizer.ts";
-import { refuseQuantised } from "./config.ts";
+import { maxLength } from "./max-length.ts";
+import { computeDtypeOn, openWeights } from "./open-weights.ts";
 import { familyOf } from "./registry.ts";
 
 export interface LoadOptions {
@@ -34,10 +34,7 @@ export function loadEmbeddingModel(options: LoadOptions): EmbeddingModel {
   const checkpoint = readCheckpoint(directory);
   const { prompts, defaultPromptName } = checkpoint;
   const family = familyOf(checkpoint);
-  refuseQuantised(checkpoint.config);
-  // On CPU half-precision arithmetic is slower and less exact than f32.
-  const computeDtype = device === "cpu" ? "float32" : "stored";
-  const weights = Weights.open(directory, { prefixes: family.weightPrefixes, computeDtype });
+  const weights = openWeights(checkpoint, family, device);
   const { storedDtype, byteLength: weightBytes } = weights;
   const encoder = family.load(checkpoint.config, weights);
   weights.close();
@@ -46,7 +43,7 @@ export function loadEmbeddingModel(options: LoadOptions): EmbeddingModel {
     family: family.modelType,
     encoder,
     chain: loadModuleChain(checkpoint, {
-      computeDtype,
+      computeDtype: computeDtypeOn(device),
       hiddenSize: encoder.hiddenSize,
       defaultPooling: family.defaultPooling,
       pooling: options.pooling && poolingFlag[options.pooling],
@@ -58,10 +55,4 @@ export function loadEmbeddingModel(options: LoadOptions): EmbeddingModel {
     storedDtype,
     weightBytes,
   });
-}
-
-/** The smallest limit that anybody states. */
-function maxLength(limits: LengthLimits, positions: number, flag = Number.POSITIVE_INFINITY) {
-  const { sentenceMaxLength = positions, tokenizerMaxLength = positions } = limits;
-  return Math.min(sentenceMaxLength, tokenizerMaxLength, positions, flag);
 }

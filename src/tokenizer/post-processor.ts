@@ -4,13 +4,20 @@ import { CheckpointError } from "../checkpoint/error.ts";
 /** One element of the row that a post-processor makes: a special token, or the place of a text. */
 export type TemplatePart =
   | { readonly kind: "special"; readonly id: number; readonly typeId: number }
-  | { readonly kind: "text"; readonly typeId: number };
+  | { readonly kind: "text"; readonly text: "A" | "B"; readonly typeId: number };
+
+/** Rows of one text (A) and of two (A and B). */
+export interface Templates {
+  readonly single: readonly TemplatePart[];
+  readonly pair: readonly TemplatePart[];
+}
 
 const special = z.object({ SpecialToken: z.object({ id: z.string(), type_id: z.int() }) });
 const sequence = z.object({ Sequence: z.object({ id: z.enum(["A", "B"]), type_id: z.int() }) });
 
 const templateProcessing = z.looseObject({
   single: z.array(z.union([special, sequence])),
+  pair: z.array(z.union([special, sequence])),
   special_tokens: z.record(z.string(), z.looseObject({ ids: z.array(z.int().nonnegative()) })),
 });
 
@@ -21,31 +28,39 @@ const sequenceOfProcessors = z.looseObject({
   processors: z.array(z.looseObject({ type: z.string() })),
 });
 
-const TEXT: TemplatePart = { kind: "text", typeId: 0 };
+const A: TemplatePart = { kind: "text", text: "A", typeId: 0 };
+const B: TemplatePart = { kind: "text", text: "B", typeId: 0 };
+const B_OF_ANOTHER_TYPE: TemplatePart = { ...B, typeId: 1 };
+
+/** What no processor at all makes of texts. */
+const PLAIN: Templates = { single: [A], pair: [A, B_OF_ANOTHER_TYPE] };
 
 /**
- * The row of a single text as `post_processor` of tokenizer.json describes it. `path` is named in errors. Throws
- * CheckpointError for a processor that is not known.
+ * The rows that `post_processor` of tokenizer.json describes. `path` is named in errors. Throws CheckpointError for
+ * a processor that is not known.
  */
-export function singleTemplate(
-  path: string,
-  processor: { readonly type: string } | null,
-): readonly TemplatePart[] {
+export function templatesOf(path: string, processor: { readonly type: string } | null): Templates {
   switch (processor?.type) {
     case undefined:
     case "ByteLevel": // concerns offsets only
-      return [TEXT];
+      return PLAIN;
     case "TemplateProcessing":
       return fromTemplate(path, parse(path, templateProcessing, processor));
-    case "BertProcessing":
+    case "BertProcessing": {
+      const { cls, sep } = specialsOf(path, processor);
+      return {
+        single: [cls, A, sep],
+        pair: [cls, A, sep, B_OF_ANOTHER_TYPE, { ...sep, typeId: 1 }],
+      };
+    }
     case "RobertaProcessing": {
-      const { cls, sep } = parse(path, bertProcessing, processor);
-      return [specialPart(cls[1], 0), TEXT, specialPart(sep[1], 0)];
+      const { cls, sep } = specialsOf(path, processor);
+      return { single: [cls, A, sep], pair: [cls, A, sep, sep, B, sep] };
     }
     case "Sequence":
-      return parse(path, sequenceOfProcessors, processor).processors.reduce<
-        readonly TemplatePart[]
-      >((inner, outer) => wrap(inner, singleTemplate(path, outer)), [TEXT]);
+      return parse(path, sequenceOfProcessors, processor)
+        .processors.map((step) => templatesOf(path, step))
+        .reduce(wrapped, PLAIN);
     default:
       throw new CheckpointError(
         `${path}: post_processor type "${processor?.type}" is not supported; supported are TemplateProcessing, BertProcessing, RobertaProcessing, ByteLevel and Sequence`,
@@ -53,24 +68,36 @@ export function singleTemplate(
   }
 }
 
-function fromTemplate(
-  path: string,
-  { single, special_tokens }: z.output<typeof templateProcessing>,
-): TemplatePart[] {
-  return single.flatMap((part): TemplatePart[] => {
-    if ("Sequence" in part) return [{ kind: "text", typeId: part.Sequence.type_id }];
-    const { id: name, type_id } = part.SpecialToken;
-    const token = special_tokens[name];
-    if (token === undefined) {
-      throw new CheckpointError(`${path}: post_processor uses "${name}" without an id for it`);
-    }
-    return token.ids.map((id) => specialPart(id, type_id));
-  });
+type StoredTemplate = z.output<typeof templateProcessing>;
+
+function fromTemplate(path: string, stored: StoredTemplate): Templates {
+  const parts = (template: StoredTemplate["single"]) =>
+    template.flatMap((part): TemplatePart[] => {
+      if ("Sequence" in part) {
+        const { id: text, type_id: typeId } = part.Sequence;
+        return [{ kind: "text", text, typeId }];
+      }
+      const { id: name, type_id } = part.SpecialToken;
+      const token = stored.special_tokens[name];
+      if (token === undefined) {
+        throw new CheckpointError(`${path}: post_processor uses "${name}" without an id for it`);
+      }
+      return token.ids.map((id) => specialPart(id, type_id));
+    });
+  return { single: parts(stored.single), pair: parts(stored.pair) };
 }
 
-/** A later processor of a sequence sees the row of the earlier ones as its text. */
-function wrap(inner: readonly TemplatePart[], outer: readonly TemplatePart[]): TemplatePart[] {
-  return outer.flatMap((part) => (part.kind === "text" ? inner : [part]));
+function specialsOf(path: string, processor: unknown) {
+  const { cls, sep } = parse(path, bertProcessing, processor);
+  return { cls: specialPart(cls[1], 0), sep: specialPart(sep[1], 0) };
+}
+
+/** A later processor of a sequence sees the row of one text by the earlier ones as its text. */
+function wrapped(inner: Templates, outer: Templates): Templates {
+  return {
+    single: outer.single.flatMap((part) => (part.kind === "text" ? inner.single : [part])),
+    pair: outer === PLAIN ? inner.pair : outer.pair,
+  };
 }
 
 function specialPart(id: number, typeId: number): TemplatePart {

@@ -1,0 +1,69 @@
+import { basename } from "node:path";
+import { kindOf, readCheckpoint, type Checkpoint } from "../checkpoint/checkpoint.ts";
+import { CheckpointError } from "../checkpoint/error.ts";
+import { ClassifierReranker } from "../pipeline/classifier-reranker.ts";
+import type { Reranker } from "../pipeline/reranker.ts";
+import { Tokenizer } from "../tokenizer/tokenizer.ts";
+import { requireKnownActivation } from "./declared-activation.ts";
+import { loadYesNoReranker } from "./load-yes-no-reranker.ts";
+import { maxLength } from "./max-length.ts";
+import { openWeights } from "./open-weights.ts";
+import { familyOf } from "./registry.ts";
+
+export interface RerankerOptions {
+  readonly directory: string;
+  /** The device that this thread opened. */
+  readonly device: "cpu" | "gpu";
+  /** Can only lower the checkpoint's limit. */
+  readonly maxLength?: number | undefined;
+}
+
+/**
+ * Loads a cross-encoder, or a language model that judges by yes and no. The caller has opened the device. Throws
+ * CheckpointError naming what cannot be used.
+ */
+export function loadReranker(options: RerankerOptions): Reranker {
+  const checkpoint = readCheckpoint(options.directory);
+  switch (kindOf(checkpoint)) {
+    case "reranker":
+      return loadClassifier(checkpoint, options);
+    case "chat":
+      return loadYesNoReranker(checkpoint, options);
+    case "embedding":
+      throw new CheckpointError(
+        `${nameOf(checkpoint)} is an embedding model (${describe(checkpoint)}), not a reranker; give a cross-encoder, or let the embedding model rank by --rerank`,
+      );
+  }
+}
+
+function loadClassifier(checkpoint: Checkpoint, options: RerankerOptions): ClassifierReranker {
+  const { directory, config, limits } = checkpoint;
+  const family = familyOf(checkpoint);
+  if (!family.loadClassifier) {
+    throw new CheckpointError(
+      `config.json: ${describe(checkpoint)} is not supported as a reranker`,
+    );
+  }
+  requireKnownActivation(config);
+  const weights = openWeights(checkpoint, family, options.device);
+  const { storedDtype, byteLength: weightBytes } = weights;
+  const classifier = family.loadClassifier(config, weights);
+  weights.close();
+  return new ClassifierReranker({
+    name: nameOf(checkpoint),
+    family: family.modelType,
+    classifier,
+    tokenizer: Tokenizer.load(directory),
+    maxLength: maxLength(limits, classifier.maxPositions, options.maxLength),
+    storedDtype,
+    weightBytes,
+  });
+}
+
+function nameOf({ directory }: Checkpoint): string {
+  return basename(directory);
+}
+
+function describe({ modelType, architectures }: Checkpoint): string {
+  return `model_type "${modelType}", architecture ${architectures[0] ?? "not stated"}`;
+}

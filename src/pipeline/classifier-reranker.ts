@@ -1,0 +1,70 @@
+import { raggedBatch } from "../nn/ragged.ts";
+import type { SequenceClassifier } from "../nn/sequence-classifier.ts";
+import type { Encoding, Tokenizer } from "../tokenizer/tokenizer.ts";
+import { pendingLogits } from "./pending-logits.ts";
+import type { PairRow, PendingLogits, PreparedQuery, Reranker } from "./reranker.ts";
+
+/** What a ClassifierReranker is put together from. */
+export interface ClassifierParts {
+  /** What error messages call it. */
+  readonly name: string;
+  readonly family: string;
+  readonly classifier: SequenceClassifier;
+  readonly tokenizer: Tokenizer;
+  /** Longest pair in tokens, specials included. */
+  readonly maxLength: number;
+  readonly storedDtype: string;
+  readonly weightBytes: number;
+}
+
+/** A cross-encoder: query and document in one row, and a head that gives the row one logit. */
+export class ClassifierReranker implements Reranker {
+  readonly family: string;
+  readonly maxLength: number;
+  readonly vocabSize: number;
+  readonly storedDtype: string;
+  readonly weightBytes: number;
+  readonly takesInstruction = false;
+  readonly tokenizer: Tokenizer;
+  readonly #name: string;
+  readonly #classifier: SequenceClassifier;
+
+  constructor(parts: ClassifierParts) {
+    this.#name = parts.name;
+    this.family = parts.family;
+    this.maxLength = parts.maxLength;
+    this.vocabSize = parts.classifier.vocabSize;
+    this.storedDtype = parts.storedDtype;
+    this.weightBytes = parts.weightBytes;
+    this.tokenizer = parts.tokenizer;
+    this.#classifier = parts.classifier;
+  }
+
+  /** Rows of `pair` throw RangeError where they have no tokens, or one that the network has no row for. */
+  prepare(query: string): PreparedQuery {
+    const pairWith = this.tokenizer.pairsWith(query, this.maxLength);
+    return {
+      pair: (document) => this.#row(pairWith(document)),
+      release() {
+        // The rows of a query share nothing.
+      },
+    };
+  }
+
+  start(rows: readonly PairRow[]): PendingLogits {
+    return pendingLogits(this.#name, () => this.#classifier.logits(raggedBatch(rows)));
+  }
+
+  warmUp(): void {
+    this.start([this.prepare("warm-up").pair("warm-up")]).read();
+  }
+
+  #row(encoding: Encoding): PairRow {
+    const { ids } = encoding;
+    if (ids.length === 0) throw new RangeError("query and document have no tokens");
+    // mlx does not check indices: an id past the table would read foreign memory.
+    const stray = ids.find((id) => id >= this.vocabSize);
+    if (stray === undefined) return { ...encoding, tokens: ids.length };
+    throw new RangeError(`token id ${stray} is outside of the vocabulary of ${this.vocabSize}`);
+  }
+}
