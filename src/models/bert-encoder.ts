@@ -13,6 +13,7 @@ import { RowLayout } from "../nn/row-layout.ts";
 
 const size = z.int().positive();
 
+/** config.json of BERT and RoBERTa. */
 export const bertConfig = z
   .object({
     vocab_size: size,

@@ -10,6 +10,7 @@ export type LayerKind = z.output<typeof layerKind>;
 
 const ropeParameters = z.object({ rope_type: z.literal("default").optional(), rope_theta: theta });
 
+/** config.json, in the spelling of transformers 4 or 5. */
 export const modernBertConfig = z
   .object({
     vocab_size: size,
