@@ -1,12 +1,15 @@
 import type { Job, ModelInfo, ResultOf } from "../worker/job.ts";
 
+/** `bi_encoder` and `late_interaction`: an embedder that also ranks, as seen by rerank requests. */
+export type ModelKind = "embedding" | "reranker" | "bi_encoder" | "late_interaction";
+
 export type ProviderState = "loading" | "ready" | "failed";
 
 /** One model that answers requests, with its own worker, queue, timeout and failures. */
 export interface Provider {
   readonly id: string;
   readonly names: readonly string[];
-  readonly kind: "embedding";
+  readonly kind: ModelKind;
   readonly state: ProviderState;
   /** Undefined until the model is loaded. */
   readonly info: ModelInfo | undefined;

@@ -10,12 +10,16 @@ const hosts: WorkerHost[] = [];
 
 afterEach(() => {
   for (const host of hosts.splice(0)) host.close();
+  logged.length = 0;
 });
 
-function silentLogger(): Logger {
-  const ignore = () => {};
-  return { debug: ignore, info: ignore, warn: ignore, error: ignore };
-}
+const logged: string[] = [];
+const logger: Logger = {
+  debug: (message) => void logged.push(message),
+  info: (message) => void logged.push(message),
+  warn: (message) => void logged.push(message),
+  error: (message) => void logged.push(message),
+};
 
 function newHost(
   limits: { queueDepth?: number; timeoutMs?: number; script?: string } = {},
@@ -23,10 +27,15 @@ function newHost(
   const host = new WorkerHost({
     id: "m",
     names: ["m"],
-    worker: { directory: limits.script ?? "", device: "cpu", cacheLimitBytes: 0 },
+    worker: {
+      kind: "embedding",
+      directory: limits.script ?? "",
+      device: "cpu",
+      cacheLimitBytes: 0,
+    },
     queueDepth: limits.queueDepth ?? 8,
     requestTimeoutMs: limits.timeoutMs ?? 60_000,
-    logger: silentLogger(),
+    logger,
     workerUrl: WORKER_URL,
   });
   hosts.push(host);
@@ -106,9 +115,8 @@ test("requests while the model loads are told so", async () => {
   await loaded;
 });
 
-test("a model that can't be loaded rejects with the reason", async () => {
+test("a model that can't be loaded rejects with the reason, and logs nothing beside it", async () => {
   await expect(newHost({ script: "refuse" }).load()).rejects.toThrow("config.json: no such file");
-  await expect(newHost({ script: "die-loading" }).load()).rejects.toThrow(
-    "stopped while it was loading",
-  );
+  await expect(newHost({ script: "die-loading" }).load()).rejects.toThrow("out of memory");
+  expect(logged).toEqual([]);
 });

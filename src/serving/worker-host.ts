@@ -3,7 +3,7 @@ import { packedBuffers } from "../worker/items.ts";
 import type { Job, ModelInfo, Result, ResultOf } from "../worker/job.ts";
 import type { FromWorker, ToWorker, WorkerSettings } from "../worker/protocol.ts";
 import type { Logger } from "./log.ts";
-import type { Provider, ProviderState } from "./provider.ts";
+import type { ModelKind, Provider, ProviderState } from "./provider.ts";
 
 export interface WorkerHostOptions {
   readonly id: string;
@@ -33,7 +33,7 @@ const MAX_RESTART_DELAY_MS = 30_000;
  * dies. Every admitted job is answered: with its result, or with a Failure that says why there is none.
  */
 export class WorkerHost implements Provider {
-  readonly kind = "embedding";
+  readonly kind: ModelKind;
   readonly id: string;
   readonly names: readonly string[];
   state: ProviderState = "loading";
@@ -47,10 +47,12 @@ export class WorkerHost implements Provider {
   private restartDelayMs = FIRST_RESTART_DELAY_MS;
   private restartTimer: ReturnType<typeof setTimeout> | undefined;
   private closed = false;
+  /** The load that `load` waits for; undefined once it has ended: later ones are restarts. */
   private firstLoad: PromiseWithResolvers<ModelInfo> | undefined;
 
   constructor(private readonly options: WorkerHostOptions) {
     this.id = options.id;
+    this.kind = options.worker.kind;
     this.names = options.names;
   }
 
@@ -102,7 +104,7 @@ export class WorkerHost implements Provider {
 
   private send(worker: Worker, message: ToWorker): void {
     const packed =
-      message.type === "job" && message.job.kind === "embed" && "offsets" in message.job.items
+      message.type === "job" && "items" in message.job && "offsets" in message.job.items
         ? packedBuffers(message.job.items)
         : [];
     worker.postMessage(message, packed);
@@ -135,10 +137,9 @@ export class WorkerHost implements Provider {
     const worker = new Worker(this.options.workerUrl, { name: this.id });
     this.worker = worker;
     worker.onmessage = ({ data }: MessageEvent<FromWorker>) => this.receive(data);
-    // An uncaught error is reported here first; "close" follows and does the work.
     worker.onerror = (event) => {
       event.preventDefault();
-      this.options.logger.error("model worker failed", { model: this.id, reason: event.message });
+      this.onError(event.message);
     };
     worker.addEventListener("close", () => this.onClose(worker));
     this.send(worker, { type: "load", settings: this.options.worker });
@@ -168,22 +169,39 @@ export class WorkerHost implements Provider {
     this.created = Math.floor(Date.now() / 1000);
     this.restartDelayMs = FIRST_RESTART_DELAY_MS;
     this.firstLoad?.resolve(info);
+    this.firstLoad = undefined;
   }
 
   private onLoadFailed(reason: string): void {
-    this.firstLoad?.reject(new Error(reason));
-    this.options.logger.error("loading failed", { model: this.id, reason });
+    if (this.firstLoad) this.failFirstLoad(this.firstLoad, reason);
+    else this.options.logger.error("loading failed", { model: this.id, reason });
     this.worker?.terminate();
+  }
+
+  /** An error that nobody caught ends the worker: "close" follows. */
+  private onError(reason: string): void {
+    if (this.firstLoad) this.failFirstLoad(this.firstLoad, `loading ${this.id} failed: ${reason}`);
+    else this.options.logger.error("model worker failed", { model: this.id, reason });
   }
 
   private onClose(worker: Worker): void {
     if (this.closed || worker !== this.worker) return;
+    if (this.firstLoad) {
+      this.failFirstLoad(this.firstLoad, `the worker of ${this.id} stopped while it was loading`);
+      return;
+    }
     this.worker = undefined;
-    this.state = "failed";
-    this.failAll("its worker stopped unexpectedly; it is being restarted, please retry");
-    this.firstLoad?.reject(new Error(`the worker of ${this.id} stopped while it was loading`));
+    this.state = "loading";
+    this.failAll("its worker stopped unexpectedly and is being restarted; please retry");
     this.restartTimer = setTimeout(() => this.spawn(), this.restartDelayMs);
     this.restartDelayMs = Math.min(2 * this.restartDelayMs, MAX_RESTART_DELAY_MS);
+  }
+
+  /** A model that never loaded is for the caller of `load` to report; there is nothing to restart. */
+  private failFirstLoad(load: PromiseWithResolvers<ModelInfo>, reason: string): void {
+    this.closed = true;
+    this.state = "failed";
+    load.reject(new Error(reason));
   }
 
   private failAll(reason: string): void {
@@ -193,9 +211,9 @@ export class WorkerHost implements Provider {
   }
 
   private notReady(): Failure {
-    return this.state === "loading"
-      ? new Failure("unavailable", "Loading model")
-      : new Failure("unavailable", `${this.id} stopped and is being restarted; please retry`);
+    return this.state === "failed"
+      ? new Failure("internal", `model ${this.id} failed to load`)
+      : new Failure("unavailable", "Loading model");
   }
 
   private queueFull(): Failure {

@@ -1,19 +1,18 @@
-import type { EmbedRow } from "../pipeline/embedder.ts";
-import type { EmbedTask } from "./embed-task.ts";
 import { Failure } from "./failure.ts";
+import type { BatchRow, Task } from "./task.ts";
 
-/** One item of a job that waits for the vector of `rows[row]`. */
-export interface RowUse {
-  readonly task: EmbedTask;
+/** One item of a job that waits for the output of `rows[row]`. */
+export interface RowUse<Row extends BatchRow> {
+  readonly task: Task<Row>;
   readonly item: number;
   readonly row: number;
 }
 
 /** Rows of one forward, from any number of jobs. */
-export interface Batch {
-  /** Each different row once. */
-  readonly rows: readonly EmbedRow[];
-  readonly uses: readonly RowUse[];
+export interface Batch<Row extends BatchRow> {
+  /** Each different row once; all continue the same prefix, if any. */
+  readonly rows: readonly Row[];
+  readonly uses: readonly RowUse<Row>[];
 }
 
 export interface BatchLimits {
@@ -22,35 +21,35 @@ export interface BatchLimits {
   readonly maxRows: number;
 }
 
-export interface FormerEvents {
-  started(task: EmbedTask): void;
-  failed(task: EmbedTask, failure: Failure): void;
+export interface FormerEvents<Row extends BatchRow> {
+  started(task: Task<Row>): void;
+  failed(task: Task<Row>, failure: Failure): void;
 }
 
 /**
  * Decides which rows run next. Jobs are served in order of arrival, and a batch is filled across jobs up to a budget
  * of tokens, so that many short requests share one forward and one long list is split over several.
  */
-export class BatchFormer {
+export class BatchFormer<Row extends BatchRow> {
   /** Jobs with rows that are in no batch yet, oldest first. */
-  private readonly queue: EmbedTask[] = [];
+  private readonly queue: Task<Row>[] = [];
 
   constructor(
     private readonly limits: BatchLimits,
-    private readonly events: FormerEvents,
+    private readonly events: FormerEvents<Row>,
   ) {}
 
   get idle(): boolean {
     return this.queue.length === 0;
   }
 
-  add(task: EmbedTask): void {
+  add(task: Task<Row>): void {
     this.queue.push(task);
   }
 
   /** The next rows to run; undefined when nothing waits. */
-  next(): Batch | undefined {
-    const draft = new BatchDraft(this.limits);
+  next(): Batch<Row> | undefined {
+    const draft = new BatchDraft<Row>(this.limits);
     while (this.queue.length > 0) {
       const task = this.queue[0]!;
       if (!this.fill(draft, task)) break;
@@ -60,13 +59,13 @@ export class BatchFormer {
   }
 
   /** Moves rows of the task into the batch. Returns false when the batch is full and the task has rows left. */
-  private fill(draft: BatchDraft, task: EmbedTask): boolean {
+  private fill(draft: BatchDraft<Row>, task: Task<Row>): boolean {
     if (task.aborted) {
       this.events.failed(task, new Failure("cancelled", "the request was cancelled"));
       return true;
     }
     while (!task.allStarted) {
-      let row: EmbedRow;
+      let row: Row;
       try {
         row = task.peek();
       } catch (error) {
@@ -89,23 +88,24 @@ function tokenizeFailure(error: unknown): Failure {
   );
 }
 
-class BatchDraft implements Batch {
-  readonly rows: EmbedRow[] = [];
-  readonly uses: RowUse[] = [];
+class BatchDraft<Row extends BatchRow> implements Batch<Row> {
+  readonly rows: Row[] = [];
+  readonly uses: RowUse<Row>[] = [];
   private tokens = 0;
   private readonly rowsByHash = new Map<number, number[]>();
 
   constructor(private readonly limits: BatchLimits) {}
 
   /** Takes the task's next row, unless the batch has no room for it. A row alone always fits. */
-  tryAdd(row: EmbedRow, task: EmbedTask): boolean {
+  tryAdd(row: Row, task: Task<Row>): boolean {
     const hash = Bun.hash.xxHash32(row.ids);
     const sameHash = this.rowsByHash.get(hash) ?? [];
     let index = sameHash.find((candidate) => sameRow(this.rows[candidate]!, row));
     if (index === undefined) {
       const { budgetTokens, maxRows } = this.limits;
       const full = this.tokens + row.ids.length > budgetTokens || this.rows.length >= maxRows;
-      if (full && this.rows.length > 0) return false;
+      const [first] = this.rows;
+      if (first && (full || first.prefix !== row.prefix)) return false;
       index = this.rows.push(row) - 1;
       this.tokens += row.ids.length;
       this.rowsByHash.set(hash, [...sameHash, index]);
@@ -115,9 +115,10 @@ class BatchDraft implements Batch {
   }
 }
 
-function sameRow(a: EmbedRow, b: EmbedRow): boolean {
+function sameRow(a: BatchRow, b: BatchRow): boolean {
   return (
     a.promptTokens === b.promptTokens &&
+    a.prefix === b.prefix &&
     sameValues(a.ids, b.ids) &&
     sameValues(a.typeIds, b.typeIds)
   );

@@ -6,10 +6,10 @@ import * as mx from "../../ffi/index.ts";
 import { loadEmbeddingModel } from "../models/load.ts";
 import type { EmbeddingModel, EmbedRow } from "../pipeline/embedder.ts";
 import type { BatchLimits } from "./batch-former.ts";
-import type { RunnableModel } from "./embed-task.ts";
 import { Engine } from "./engine.ts";
 import type { Failure } from "./failure.ts";
-import type { EmbedItem, EmbedJob, EmbedResult, Result } from "./job.ts";
+import { embedderWorkload } from "./workload.ts";
+import type { EmbedItem, EmbedJob, EmbedResult, Job, RerankJob, Result } from "./job.ts";
 
 const CHECKPOINT = join(import.meta.dir, "../../test/fixtures/bert-mean");
 const NO_LIMITS: BatchLimits = { budgetTokens: 1e6, maxRows: Number.POSITIVE_INFINITY };
@@ -31,7 +31,7 @@ function newEngine(limits: BatchLimits, onModel: EmbeddingModel = model) {
   const batches: (readonly EmbedRow[])[] = [];
   const calls = new Map<number, PromiseWithResolvers<Result>>();
   const started: number[] = [];
-  const recorded: RunnableModel = {
+  const recorded = embedderWorkload({
     dim: onModel.dim,
     maxLength: onModel.maxLength,
     tokenizer: onModel.tokenizer,
@@ -41,22 +41,30 @@ function newEngine(limits: BatchLimits, onModel: EmbeddingModel = model) {
       batches.push(rows);
       return onModel.start(rows);
     },
-  };
+  });
   const engine = new Engine(recorded, limits, {
     started: (id) => void started.push(id),
     result: (id, result) => calls.get(id)?.resolve(result),
     failed: (id, failure) => calls.get(id)?.reject(failure),
   });
-  const submit = (items: readonly EmbedItem[], fields: Partial<EmbedJob> = {}): Call => {
+  const submitJob = (job: Job): Call => {
     const id = calls.size;
     const abort = new SharedArrayBuffer(4);
     const call = Promise.withResolvers<Result>();
     calls.set(id, call);
-    const field = { name: "input", isList: true };
-    engine.submit(id, { kind: "embed", items, field, truncate: true, ...fields }, abort);
+    engine.submit(id, job, abort);
     return { answer: call.promise, cancel: () => void Atomics.store(new Int32Array(abort), 0, 1) };
   };
-  return { submit, batches, started };
+  const submit = (items: readonly EmbedItem[], fields: Partial<EmbedJob> = {}): Call => {
+    const field = { name: "input", isList: true };
+    return submitJob({ kind: "embed", items, field, truncate: true, ...fields });
+  };
+  const rank = (query: string, documents: readonly string[], fields: Partial<RerankJob> = {}) => {
+    const items = documents.map((text) => ({ text }));
+    const field = { name: "documents", isList: true };
+    return submitJob({ kind: "rerank", query, items, field, truncate: true, ...fields });
+  };
+  return { submit, rank, batches, started };
 }
 
 function texts(count: number): EmbedItem[] {
@@ -170,6 +178,32 @@ test("a job that computes NaN fails alone; those that shared its batch are answe
   const [a] = await vectorsOf(before!);
   const [b] = await vectorsOf(after!);
   expect([...a!, ...b!].every(Number.isFinite)).toBe(true);
+});
+
+test("an embedder ranks by the cosine of query and document, and reads the query once", async () => {
+  const engine = newEngine(NO_LIMITS);
+  const documents = ["tea with milk", "a train", "coffee", "a train"];
+  const [query = [], ...vectors] = await vectorsOf(
+    engine.submit(["warm drinks", ...documents].map((text) => ({ text }))),
+  );
+  const result = await engine.rank("warm drinks", documents).answer;
+  if (result.kind !== "rerank") throw new Error(`expected scores, got ${result.kind}`);
+  const cosines = vectors.map((vector) => vector.reduce((sum, x, i) => sum + x * query[i]!, 0));
+  result.scores.forEach((score, i) => expect(score).toBeCloseTo(cosines[i]!, 5));
+  expect(result.rawScores).toEqual(result.scores);
+  expect(result.scores[1]).toBe(result.scores[3]!);
+  const { tokens } = embedding(
+    await engine.submit([{ text: "warm drinks" }, ...documents.map((text) => ({ text }))]).answer,
+  );
+  expect([...result.tokens]).toEqual([tokens[0]! + tokens[1]!, ...tokens.slice(2)]);
+});
+
+test("an over-long query of a ranking that refuses truncation is named", async () => {
+  const engine = newEngine(NO_LIMITS);
+  const failure = await failureOf(engine.rank("long ".repeat(500), ["short"], { truncate: false }));
+  expect(failure.param).toBe("query");
+  const inDocument = engine.rank("short", ["short", "long ".repeat(500)], { truncate: false });
+  expect((await failureOf(inDocument)).param).toBe("documents[1]");
 });
 
 /** A copy of the checkpoint where the embedding of one token is NaN. */

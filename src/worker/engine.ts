@@ -1,8 +1,8 @@
-import type { PendingVectors } from "../pipeline/embedder.ts";
 import { type Batch, BatchFormer, type BatchLimits } from "./batch-former.ts";
-import { EmbedTask, type RunnableModel } from "./embed-task.ts";
 import { Failure } from "./failure.ts";
-import type { DetokenizeJob, EmbedJob, Job, Result, TokenizeJob } from "./job.ts";
+import type { DetokenizeJob, Job, Result, TokenizeJob } from "./job.ts";
+import type { BatchRow, Task } from "./task.ts";
+import type { PendingOutput, Workload } from "./workload.ts";
 
 /** Where the engine reports what becomes of the jobs. Every submitted job gets exactly one result or failure. */
 export interface EngineEvents {
@@ -12,18 +12,18 @@ export interface EngineEvents {
   failed(id: number, failure: Failure): void;
 }
 
-interface RunningBatch {
-  readonly batch: Batch;
-  readonly vectors: PendingVectors;
+interface RunningBatch<Row extends BatchRow> {
+  readonly batch: Batch<Row>;
+  readonly output: PendingOutput;
 }
 
 /** Runs jobs on one model: tokenizes, batches across jobs, and prepares the next batch while one runs. */
-export class Engine {
-  private readonly former: BatchFormer;
+export class Engine<Row extends BatchRow> {
+  private readonly former: BatchFormer<Row>;
   private looping = false;
 
   constructor(
-    private readonly model: RunnableModel,
+    private readonly workload: Workload<Row>,
     limits: BatchLimits,
     private readonly events: EngineEvents,
   ) {
@@ -35,18 +35,14 @@ export class Engine {
 
   /** `abort`: one Int32, non-zero once nobody waits for the answer. */
   submit(id: number, job: Job, abort: SharedArrayBuffer): void {
-    if (job.kind !== "embed") {
+    if (job.kind === "tokenize" || job.kind === "detokenize") {
       this.events.started(id);
       this.answerAtOnce(id, job);
       return;
     }
-    this.former.add(this.openTask(id, job, abort));
+    this.former.add(this.workload.open(id, job, abort));
     // An error that escapes the loop is a bug: it must end the worker, which then reports every job it held.
     if (!this.looping) void this.loop();
-  }
-
-  private openTask(id: number, job: EmbedJob, abort: SharedArrayBuffer): EmbedTask {
-    return new EmbedTask(id, job, this.model, new Int32Array(abort));
   }
 
   private answerAtOnce(id: number, job: TokenizeJob | DetokenizeJob): void {
@@ -58,18 +54,19 @@ export class Engine {
   }
 
   private tokenize({ text, addSpecial, withPieces }: TokenizeJob): Result {
-    const { ids } = this.model.tokenizer.encode(text, { addSpecial });
-    const pieces = withPieces ? this.model.tokenizer.pieces(ids) : undefined;
+    const { tokenizer } = this.workload;
+    const { ids } = tokenizer.encode(text, { addSpecial });
+    const pieces = withPieces ? tokenizer.pieces(ids) : undefined;
     return { kind: "tokenize", ids: new Int32Array(ids), pieces };
   }
 
   private detokenize({ ids }: DetokenizeJob): Result {
-    return { kind: "detokenize", text: this.model.tokenizer.decode(ids) };
+    return { kind: "detokenize", text: this.workload.tokenizer.decode(ids) };
   }
 
   private async loop(): Promise<void> {
     this.looping = true;
-    let running: RunningBatch | undefined;
+    let running: RunningBatch<Row> | undefined;
     while (running || !this.former.idle) {
       // Lets messages in: new jobs may join the batch that is formed next.
       await new Promise<void>((resolve) => setImmediate(resolve));
@@ -80,42 +77,42 @@ export class Engine {
     this.looping = false;
   }
 
-  private start(batch: Batch | undefined): RunningBatch | undefined {
+  private start(batch: Batch<Row> | undefined): RunningBatch<Row> | undefined {
     if (!batch) return undefined;
     try {
-      return { batch, vectors: this.model.start(batch.rows) };
+      return { batch, output: this.workload.start(batch.rows) };
     } catch (error) {
       this.runJobByJob(batch, error);
       return undefined;
     }
   }
 
-  private deliver({ batch, vectors }: RunningBatch): void {
-    let raw: Float32Array;
+  private deliver({ batch, output }: RunningBatch<Row>): void {
+    let values: Float32Array;
     try {
-      raw = vectors.read();
+      values = output.read();
     } catch (error) {
       this.runJobByJob(batch, error);
       return;
     }
-    this.handOut(batch, raw);
+    this.handOut(batch, values);
   }
 
-  /** `raw`: [rows, raw width], the vectors of the batch before normalization. */
-  private handOut(batch: Batch, raw: Float32Array): void {
-    const width = raw.length / batch.rows.length;
+  /** `values`: [rows, width], what the model computed for each row of the batch. */
+  private handOut(batch: Batch<Row>, values: Float32Array): void {
+    const width = values.length / batch.rows.length;
     for (const { task, item, row } of batch.uses) {
       if (task.settled) continue;
-      task.finishItem(item, raw.subarray(row * width, (row + 1) * width));
+      task.finishItem(item, values.subarray(row * width, (row + 1) * width));
       if (task.done) {
-        task.settled = true;
+        task.settle();
         this.events.result(task.id, task.result());
       }
     }
   }
 
   /** A batch failed: jobs that merely shared it with the culprit still get their answer. */
-  private runJobByJob(batch: Batch, cause: unknown): void {
+  private runJobByJob(batch: Batch<Row>, cause: unknown): void {
     const tasks = [...new Set(batch.uses.map((use) => use.task))].filter((task) => !task.settled);
     if (tasks.length === 1) {
       this.fail(tasks[0]!, internalFailure(cause));
@@ -124,17 +121,17 @@ export class Engine {
     for (const task of tasks) {
       const uses = batch.uses.filter((use) => use.task === task);
       const rows = uses.map((use) => batch.rows[use.row]!);
-      const alone: Batch = { rows, uses: uses.map((use, row) => ({ ...use, row })) };
+      const alone: Batch<Row> = { rows, uses: uses.map((use, row) => ({ ...use, row })) };
       try {
-        this.handOut(alone, this.model.start(rows).read());
+        this.handOut(alone, this.workload.start(rows).read());
       } catch (error) {
         this.fail(task, internalFailure(error));
       }
     }
   }
 
-  private fail(task: EmbedTask, failure: Failure): void {
-    task.settled = true;
+  private fail(task: Task<Row>, failure: Failure): void {
+    task.settle();
     this.events.failed(task.id, failure);
   }
 }

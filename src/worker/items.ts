@@ -58,3 +58,11 @@ export function unpackItems(items: Items): readonly EmbedItem[] {
       : { text: decoder.decode(part) };
   });
 }
+
+/** The items of a job whose items are all texts. */
+export function textsOf(items: Items): readonly string[] {
+  return unpackItems(items).map((item) => {
+    if ("text" in item) return item.text;
+    throw new Error("token ids where a text belongs");
+  });
+}

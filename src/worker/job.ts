@@ -69,19 +69,56 @@ export interface DetokenizeResult {
   readonly text: string;
 }
 
-export type Job = EmbedJob | TokenizeJob | DetokenizeJob;
-export type Result = EmbedResult | TokenizeResult | DetokenizeResult;
+export interface RerankJob {
+  readonly kind: "rerank";
+  readonly query: string;
+  /** The documents, texts only. */
+  readonly items: Items;
+  readonly field: ItemsField;
+  /** Task text for models that take one (never blank); for a ranking embedder it formats the query only. */
+  readonly instruction?: string | undefined;
+  /** false: a pair longer than the model's limit fails the whole job instead of being cut. */
+  readonly truncate: boolean;
+}
+
+export interface RerankResult {
+  readonly kind: "rerank";
+  /** [documents] sigmoid(logit) in [0, 1]; for an embedder the cosine. Finite. */
+  readonly scores: Float32Array<ArrayBuffer>;
+  /** [documents] the logit; for an embedder the cosine again. Finite. */
+  readonly rawScores: Float32Array<ArrayBuffer>;
+  /**
+   * Tokens that count as used, per document: those of the pair as if it ran alone. An embedder reads the query once:
+   * its tokens are added to the first document's.
+   */
+  readonly tokens: Int32Array<ArrayBuffer>;
+  /** How many pairs were cut to the length limit. */
+  readonly truncated: number;
+}
+
+export type Job = EmbedJob | RerankJob | TokenizeJob | DetokenizeJob;
+export type Result = EmbedResult | RerankResult | TokenizeResult | DetokenizeResult;
 export type ResultOf<J extends Job> = Extract<Result, { kind: J["kind"] }>;
 
 /** Facts about a loaded model; everything that requests are validated against before they are queued. */
-export interface ModelInfo {
+export type ModelInfo = EmbedderInfo | RerankerInfo;
+
+interface LoadedModel {
   /** `model_type` of the checkpoint. */
   readonly family: string;
-  /** Width of the vectors it returns. */
-  readonly dim: number;
   /** Longest row in tokens, specials included. */
   readonly maxLength: number;
   readonly vocabSize: number;
+  readonly device: "cpu" | "gpu";
+  /** Dtype that the weights are stored in. */
+  readonly storedDtype: string;
+  readonly weightBytes: number;
+}
+
+export interface EmbedderInfo extends LoadedModel {
+  readonly kind: "embedding";
+  /** Width of the vectors it returns. */
+  readonly dim: number;
   /** Pooling modes in the order they are concatenated, e.g. `mean`. */
   readonly pooling: string;
   /** What happens to a vector unless the request says otherwise: `l2`, `none`, or the `--embd-normalize` number. */
@@ -89,8 +126,28 @@ export interface ModelInfo {
   readonly multiVector: boolean;
   /** Names in the checkpoint's own prompt table. */
   readonly promptNames: readonly string[];
-  readonly device: "cpu" | "gpu";
-  /** Dtype that the weights are stored in. */
-  readonly storedDtype: string;
-  readonly weightBytes: number;
+}
+
+export interface RerankerInfo extends LoadedModel {
+  readonly kind: "reranker";
+  /** Whether `instruction` means something to it. */
+  readonly takesInstruction: boolean;
+}
+
+/** The buffers to transfer with a result. */
+export function resultBuffers(result: Result): ArrayBuffer[] {
+  switch (result.kind) {
+    case "embed":
+      return [
+        result.vectors.buffer,
+        result.tokens.buffer,
+        ...(result.rowsPerItem ? [result.rowsPerItem.buffer] : []),
+      ];
+    case "rerank":
+      return [result.scores.buffer, result.rawScores.buffer, result.tokens.buffer];
+    case "tokenize":
+      return [result.ids.buffer];
+    case "detokenize":
+      return [];
+  }
 }

@@ -5,6 +5,8 @@ import type { Job, ModelInfo, Result } from "./job.ts";
 
 /** How to load and run one model; comes from the flags. */
 export interface WorkerSettings {
+  /** What the model is loaded as. */
+  readonly kind: "embedding" | "reranker";
   /** The checkpoint's directory. */
   readonly directory: string;
   readonly device: "auto" | "gpu" | "cpu";
@@ -15,7 +17,7 @@ export interface WorkerSettings {
   readonly maxLength?: number | undefined;
   /** Hard cap on the rows of one forward; absent: rows are bounded by the token budget alone. */
   readonly batchRows?: number | undefined;
-  /** Tokens of one forward; absent: 16 rows of full length. */
+  /** Tokens of one forward; absent: 16 rows of full length, 8 pairs for a reranker. */
   readonly batchTokens?: number | undefined;
   readonly memoryLimitBytes?: number | undefined;
   /** MLX keeps freed buffers by size; without a limit every new mix of lengths would make the process grow. */

@@ -23,6 +23,7 @@ function load(script: string): void {
   post({
     type: "loaded",
     info: {
+      kind: "embedding",
       family: "scripted",
       dim: 1,
       maxLength: 8,

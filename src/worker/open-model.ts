@@ -1,0 +1,57 @@
+import * as mx from "../../ffi/index.ts";
+import { loadEmbeddingModel } from "../models/load.ts";
+import type { BatchLimits } from "./batch-former.ts";
+import { Engine, type EngineEvents } from "./engine.ts";
+import type { EmbedderInfo, Job, ModelInfo } from "./job.ts";
+import type { WorkerSettings } from "./protocol.ts";
+import { embedderWorkload } from "./workload.ts";
+
+/** Rows of full length in one forward when no flag says otherwise. */
+const FULL_LENGTH_ROWS = 16;
+
+export interface OpenModel {
+  readonly info: ModelInfo;
+  submit(id: number, job: Job, abort: SharedArrayBuffer): void;
+}
+
+/** Loads the model on this thread and runs it once. Throws with the reason, in one line, when it can't be loaded. */
+export function openModel(settings: WorkerSettings, events: EngineEvents): OpenModel {
+  const device = mx.openDevice(settings.device);
+  if (settings.memoryLimitBytes !== undefined) mx.setMemoryLimit(settings.memoryLimitBytes);
+  mx.setCacheLimit(settings.cacheLimitBytes);
+  return openEmbedder(settings, device, events);
+}
+
+function openEmbedder(
+  settings: WorkerSettings,
+  device: "cpu" | "gpu",
+  events: EngineEvents,
+): OpenModel {
+  const { directory, pooling, maxLength, normalize } = settings;
+  const model = loadEmbeddingModel({ directory, device, pooling, maxLength, normalize });
+  model.warmUp();
+  const limits = batchLimits(settings, FULL_LENGTH_ROWS * model.maxLength);
+  const engine = new Engine(embedderWorkload(model), limits, events);
+  const info: EmbedderInfo = {
+    kind: "embedding",
+    family: model.family,
+    dim: model.dim,
+    maxLength: model.maxLength,
+    vocabSize: model.vocabSize,
+    pooling: model.pooling,
+    normalization: model.normalization,
+    multiVector: model.multiVector,
+    promptNames: model.promptNames,
+    storedDtype: model.storedDtype,
+    weightBytes: model.weightBytes,
+    device,
+  };
+  return { info, submit: (id, job, abort) => engine.submit(id, job, abort) };
+}
+
+function batchLimits(settings: WorkerSettings, defaultTokens: number): BatchLimits {
+  return {
+    budgetTokens: settings.batchTokens ?? defaultTokens,
+    maxRows: settings.batchRows ?? Number.POSITIVE_INFINITY,
+  };
+}

@@ -1,0 +1,97 @@
+import type { TokenRow } from "../nn/ragged.ts";
+import type { Result } from "./job.ts";
+
+/** A tokenized item of some job, before batching. */
+export interface BatchRow extends TokenRow {
+  /** Leading tokens that pooling leaves out. */
+  readonly promptTokens?: number | undefined;
+  /** Rows that continue the same beginning carry the same object; only such rows share a batch. */
+  readonly prefix?: object | undefined;
+}
+
+/**
+ * A job on its way through the worker: which items are tokenized, started and done. Items are tokenized on demand, so
+ * that a long list never holds up the batch before it.
+ */
+export abstract class Task<Row extends BatchRow = BatchRow> {
+  private readonly rows: (Row | undefined)[];
+  private readonly abort: Int32Array;
+  private nextItem = 0;
+  private pendingItems: number;
+  private answered = false;
+
+  /**
+   * @param abort one Int32, non-zero once nobody waits for the answer
+   * @param tokenizeFirst tokenize all items before any runs, so that one too long fails the job as a whole
+   */
+  constructor(
+    readonly id: number,
+    abort: SharedArrayBuffer,
+    protected readonly count: number,
+    private readonly tokenizeFirst: boolean,
+  ) {
+    this.abort = new Int32Array(abort);
+    this.rows = new Array(count);
+    this.pendingItems = count;
+  }
+
+  /** Throws Failure("invalid") when the item is too long and may not be cut. */
+  protected abstract tokenize(item: number): Row;
+  /** Keeps what the model computed for an item. */
+  protected abstract store(item: number, output: Float32Array): void;
+  /** The answer, once `done`. */
+  abstract result(): Result;
+  /** Frees what the task holds beside its rows. */
+  protected release(): void {}
+
+  /** The caller is gone or timed out: what has not started need not run. */
+  get aborted(): boolean {
+    return Atomics.load(this.abort, 0) !== 0;
+  }
+
+  /** It has its result or failure; what is left of it is dropped. */
+  get settled(): boolean {
+    return this.answered;
+  }
+
+  /** No row of it is in a batch yet. */
+  get waiting(): boolean {
+    return this.nextItem === 0;
+  }
+
+  get allStarted(): boolean {
+    return this.answered || this.nextItem === this.count;
+  }
+
+  get done(): boolean {
+    return this.pendingItems === 0;
+  }
+
+  /** The next row to run. Throws what `tokenize` throws. */
+  peek(): Row {
+    if (this.waiting && this.tokenizeFirst) {
+      for (let item = 0; item < this.count; item++) this.row(item);
+    }
+    return this.row(this.nextItem);
+  }
+
+  /** Takes the row that `peek` showed; returns its item number. */
+  advance(): number {
+    return this.nextItem++;
+  }
+
+  finishItem(item: number, output: Float32Array): void {
+    this.store(item, output);
+    this.rows[item] = undefined;
+    this.pendingItems--;
+  }
+
+  settle(): void {
+    if (!this.answered) this.release();
+    this.answered = true;
+  }
+
+  private row(item: number): Row {
+    return (this.rows[item] ??= this.tokenize(item));
+  }
+}
