@@ -1,13 +1,15 @@
 import * as mx from "../../ffi/index.ts";
 import { loadEmbeddingModel } from "../models/load.ts";
+import { loadReranker } from "../models/load-reranker.ts";
 import type { BatchLimits } from "./batch-former.ts";
 import { Engine, type EngineEvents } from "./engine.ts";
-import type { EmbedderInfo, Job, ModelInfo } from "./job.ts";
+import type { EmbedderInfo, Job, ModelInfo, RerankerInfo } from "./job.ts";
 import type { WorkerSettings } from "./protocol.ts";
-import { embedderWorkload } from "./workload.ts";
+import { embedderWorkload, rerankerWorkload } from "./workload.ts";
 
 /** Rows of full length in one forward when no flag says otherwise. */
-const FULL_LENGTH_ROWS = 16;
+const FULL_LENGTH_TEXTS = 16;
+const FULL_LENGTH_PAIRS = 8;
 
 export interface OpenModel {
   readonly info: ModelInfo;
@@ -19,7 +21,9 @@ export function openModel(settings: WorkerSettings, events: EngineEvents): OpenM
   const device = mx.openDevice(settings.device);
   if (settings.memoryLimitBytes !== undefined) mx.setMemoryLimit(settings.memoryLimitBytes);
   mx.setCacheLimit(settings.cacheLimitBytes);
-  return openEmbedder(settings, device, events);
+  return settings.kind === "reranker"
+    ? openReranker(settings, device, events)
+    : openEmbedder(settings, device, events);
 }
 
 function openEmbedder(
@@ -30,7 +34,7 @@ function openEmbedder(
   const { directory, pooling, maxLength, normalize } = settings;
   const model = loadEmbeddingModel({ directory, device, pooling, maxLength, normalize });
   model.warmUp();
-  const limits = batchLimits(settings, FULL_LENGTH_ROWS * model.maxLength);
+  const limits = batchLimits(settings, FULL_LENGTH_TEXTS * model.maxLength);
   const engine = new Engine(embedderWorkload(model), limits, events);
   const info: EmbedderInfo = {
     kind: "embedding",
@@ -42,6 +46,29 @@ function openEmbedder(
     normalization: model.normalization,
     multiVector: model.multiVector,
     promptNames: model.promptNames,
+    storedDtype: model.storedDtype,
+    weightBytes: model.weightBytes,
+    device,
+  };
+  return { info, submit: (id, job, abort) => engine.submit(id, job, abort) };
+}
+
+function openReranker(
+  settings: WorkerSettings,
+  device: "cpu" | "gpu",
+  events: EngineEvents,
+): OpenModel {
+  const { directory, maxLength } = settings;
+  const model = loadReranker({ directory, device, maxLength });
+  model.warmUp();
+  const limits = batchLimits(settings, FULL_LENGTH_PAIRS * model.maxLength);
+  const engine = new Engine(rerankerWorkload(model), limits, events);
+  const info: RerankerInfo = {
+    kind: "reranker",
+    family: model.family,
+    maxLength: model.maxLength,
+    vocabSize: model.vocabSize,
+    takesInstruction: model.takesInstruction,
     storedDtype: model.storedDtype,
     weightBytes: model.weightBytes,
     device,

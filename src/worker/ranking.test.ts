@@ -1,0 +1,167 @@
+import { beforeAll, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { z } from "zod";
+import * as mx from "../../ffi/index.ts";
+import { fixture } from "../../test/fixtures/fixtures.ts";
+import { loadReranker } from "../models/load-reranker.ts";
+import type { PairRow, PreparedQuery, Reranker } from "../pipeline/reranker.ts";
+import { Engine } from "./engine.ts";
+import type { Failure } from "./failure.ts";
+import type { RerankJob, RerankResult, Result } from "./job.ts";
+import { rerankerWorkload } from "./workload.ts";
+
+const NO_LIMITS = { budgetTokens: 1e6, maxRows: Number.POSITIVE_INFINITY };
+const expectedSchema = z.object({
+  cases: z.array(
+    z.object({
+      input: z.object({
+        query: z.string(),
+        document: z.string(),
+        instruction: z.string().nullish(),
+      }),
+      logit: z.number(),
+      score: z.number(),
+      token_ids: z.array(z.number()),
+    }),
+  ),
+});
+
+beforeAll(() => void mx.openDevice("cpu"));
+
+function referenceCases(name: string) {
+  const text = readFileSync(join(fixture(name), "expected.json"), "utf8");
+  return expectedSchema.parse(JSON.parse(text)).cases;
+}
+
+/** An engine over a real reranker, with a record of its batches and of the queries that it let go. */
+function newEngine(name: string, limits = NO_LIMITS) {
+  const model = loadReranker({ directory: fixture(name), device: "cpu" });
+  const batches: (readonly PairRow[])[] = [];
+  const released: string[] = [];
+  const calls = new Map<number, PromiseWithResolvers<Result>>();
+  const recorded: Reranker = {
+    family: model.family,
+    maxLength: model.maxLength,
+    vocabSize: model.vocabSize,
+    storedDtype: model.storedDtype,
+    weightBytes: model.weightBytes,
+    takesInstruction: model.takesInstruction,
+    tokenizer: model.tokenizer,
+    warmUp: () => model.warmUp(),
+    prepare: (query, instruction): PreparedQuery => {
+      const prepared = model.prepare(query, instruction);
+      return {
+        pair: (document) => prepared.pair(document),
+        release: () => {
+          released.push(query);
+          prepared.release();
+        },
+      };
+    },
+    start: (rows) => {
+      batches.push(rows);
+      return model.start(rows);
+    },
+  };
+  const engine = new Engine(rerankerWorkload(recorded), limits, {
+    started: () => {},
+    result: (id, result) => calls.get(id)?.resolve(result),
+    failed: (id, failure) => calls.get(id)?.reject(failure),
+  });
+  const rank = async (
+    query: string,
+    documents: readonly string[],
+    fields: Partial<RerankJob> = {},
+  ): Promise<RerankResult> => {
+    const id = calls.size;
+    const call = Promise.withResolvers<Result>();
+    calls.set(id, call);
+    const job: RerankJob = {
+      kind: "rerank",
+      query,
+      items: documents.map((text) => ({ text })),
+      field: { name: "documents", isList: true },
+      truncate: true,
+      ...fields,
+    };
+    engine.submit(id, job, new SharedArrayBuffer(4));
+    const result = await call.promise;
+    if (result.kind !== "rerank") throw new Error(`expected scores, got ${result.kind}`);
+    return result;
+  };
+  return { rank, batches, released };
+}
+
+const RERANKERS = ["rerank-bert", "rerank-xlm-roberta", "rerank-modernbert-mean", "rerank-qwen3"];
+
+test.each(RERANKERS)(
+  "%s: scores are those of the reference, whatever shares the batch",
+  async (name) => {
+    const cases = referenceCases(name);
+    const engine = newEngine(name, { budgetTokens: 700, maxRows: 5 });
+    const results = await Promise.all(
+      cases.map(({ input: { query, document, instruction } }) =>
+        engine.rank(query, [document, "an unrelated line", document], {
+          instruction: instruction ?? undefined,
+        }),
+      ),
+    );
+    results.forEach(({ scores, rawScores, tokens }, i) => {
+      const { logit, score, token_ids } = cases[i]!;
+      const tolerance = 2e-5 * Math.max(1, Math.abs(logit));
+      for (const at of [0, 2]) {
+        expect(Math.abs(rawScores[at]! - logit)).toBeLessThan(tolerance);
+        expect(Math.abs(scores[at]! - score)).toBeLessThan(1e-5);
+        expect(tokens[at]).toBe(token_ids.length);
+      }
+    });
+  },
+);
+
+test("a batch holds rows of one shared beginning only, and the beginning is let go with its job", async () => {
+  const engine = newEngine("rerank-qwen3");
+  await Promise.all([
+    engine.rank("first query", ["a", "b", "c"]),
+    engine.rank("second query", ["a", "b"]),
+  ]);
+  for (const rows of engine.batches) {
+    expect(new Set(rows.map((row) => row.prefix)).size).toBe(1);
+  }
+  expect(engine.batches.map((rows) => rows.length)).toEqual([3, 2]);
+  expect(engine.released.toSorted()).toEqual(["first query", "second query"]);
+});
+
+test("a job that fails lets its query go as well", async () => {
+  const engine = newEngine("rerank-qwen3");
+  const failure = await engine
+    .rank("q", ["fine", "long ".repeat(3000)], { truncate: false })
+    .then(() => undefined)
+    .catch((error: Failure) => error);
+  expect(failure?.param).toBe("documents[1]");
+  expect(engine.released).toEqual(["q"]);
+  expect(engine.batches).toHaveLength(0);
+});
+
+test("logits 9 and 10 stay apart as scores", async () => {
+  const { PairTask } = await import("./pair-task.ts");
+  const pair = { ids: Int32Array.of(1), tokens: 1, truncated: false };
+  const query: PreparedQuery = { pair: () => pair, release: () => {} };
+  const job: RerankJob = {
+    kind: "rerank",
+    query: "q",
+    items: [{ text: "a" }, { text: "b" }],
+    field: { name: "documents", isList: true },
+    truncate: true,
+  };
+  const task = new PairTask(0, new SharedArrayBuffer(4), job, {
+    prepare: () => query,
+    maxLength: 8,
+  });
+  task.finishItem(0, Float32Array.of(9));
+  task.finishItem(1, Float32Array.of(10));
+  const { scores } = task.result();
+  expect(scores[0]).toBeCloseTo(0.99987661, 7);
+  expect(scores[1]).toBeCloseTo(0.9999546, 7);
+  expect(scores[0]).toBeLessThan(scores[1]!);
+});
