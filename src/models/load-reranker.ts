@@ -49,12 +49,16 @@ function loadClassifier(checkpoint: Checkpoint, options: RerankerOptions): Class
   const { storedDtype, byteLength: weightBytes } = weights;
   const classifier = family.loadClassifier(config, weights);
   weights.close();
+  const tokenizer = Tokenizer.load(directory);
   return new ClassifierReranker({
     name: nameOf(checkpoint),
     family: family.modelType,
     classifier,
-    tokenizer: Tokenizer.load(directory),
-    maxLength: maxLength(limits, classifier.maxPositions, options.maxLength),
+    tokenizer,
+    maxLength: maxLength(limits, classifier.maxPositions, {
+      flag: options.maxLength,
+      specials: tokenizer.pairSpecials,
+    }),
     storedDtype,
     weightBytes,
   });

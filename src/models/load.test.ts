@@ -41,6 +41,15 @@ describe("the length limit", () => {
     expect(load("bert-mean", { maxLength: 1000 }).maxLength).toBe(96);
   });
 
+  test("that leaves no room for text is refused by the flag's name", () => {
+    expect(load("bert-mean", { maxLength: 3 }).tokenize({ text: words }, {}).ids).toHaveLength(3);
+    for (const maxLength of [1, 2]) {
+      expect(() => load("bert-mean", { maxLength })).toThrow(
+        /--embedding-max-length of \d leaves no/,
+      );
+    }
+  });
+
   test("cuts text before its closing special, and ids to the first n", () => {
     const model = load("bert-mean", { maxLength: 8 });
     const whole = load("bert-mean").tokenize({ text: words }, {}).ids;

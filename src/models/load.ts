@@ -38,6 +38,7 @@ export function loadEmbeddingModel(options: LoadOptions): EmbeddingModel {
   const { storedDtype, byteLength: weightBytes } = weights;
   const encoder = family.load(checkpoint.config, weights);
   weights.close();
+  const tokenizer = Tokenizer.load(directory);
   return new EmbeddingModel({
     name: basename(directory),
     family: family.modelType,
@@ -48,9 +49,12 @@ export function loadEmbeddingModel(options: LoadOptions): EmbeddingModel {
       defaultPooling: family.defaultPooling,
       pooling: options.pooling && poolingFlag[options.pooling],
     }),
-    tokenizer: Tokenizer.load(directory),
+    tokenizer,
     prompts: { prompts, defaultPromptName, instructionPrompt: family.instructionPrompt },
-    maxLength: maxLength(checkpoint.limits, encoder.maxPositions, options.maxLength),
+    maxLength: maxLength(checkpoint.limits, encoder.maxPositions, {
+      flag: options.maxLength,
+      specials: tokenizer.singleSpecials,
+    }),
     normalize,
     storedDtype,
     weightBytes,

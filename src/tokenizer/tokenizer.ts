@@ -48,6 +48,9 @@ export class Tokenizer {
   readonly singlePrefix: Int32Array;
   /** Special tokens after a single text. */
   readonly singleSuffix: Int32Array;
+  /** How many special tokens a single text gets, and a pair of texts. */
+  readonly singleSpecials: number;
+  readonly pairSpecials: number;
   readonly #library: LibraryTokenizer;
   readonly #leadingTokens: LeadingTokens;
   readonly #templates: Templates;
@@ -61,6 +64,8 @@ export class Tokenizer {
     if (textAt < 0) throw new CheckpointError(`${path}: post_processor leaves out the text`);
     this.singlePrefix = specialIds(single.slice(0, textAt));
     this.singleSuffix = specialIds(single.slice(textAt));
+    this.singleSpecials = specialIds(single).length;
+    this.pairSpecials = specialIds(this.#templates.pair).length;
     let largestId = -1;
     for (const [, id] of vocabularyOf(file)) largestId = Math.max(largestId, id);
     this.vocabSize = largestId + 1;
@@ -78,7 +83,7 @@ export class Tokenizer {
    * not by the length of the text, except where a text holds nothing to cut at.
    */
   encode(text: string, { maxLength = Infinity, addSpecial = true }: EncodeOptions = {}): Encoding {
-    const specials = addSpecial ? this.singlePrefix.length + this.singleSuffix.length : 0;
+    const specials = addSpecial ? this.singleSpecials : 0;
     const limit = Math.max(0, maxLength - specials);
     const found = this.#leadingTokens.of(text.toWellFormed(), limit + 1);
     const truncated = found.length > limit;
@@ -94,7 +99,7 @@ export class Tokenizer {
    */
   pairsWith(first: string, maxLength: number): (second: string) => Encoding {
     const { pair } = this.#templates;
-    const limit = Math.max(0, maxLength - specialIds(pair).length);
+    const limit = Math.max(0, maxLength - this.pairSpecials);
     const counted = Math.max(limit + 1, COMPARED_TOKENS);
     const leading = (text: string) => this.#leadingTokens.of(text.toWellFormed(), counted);
     const a = leading(first);
