@@ -1,3 +1,4 @@
+import type { ModelKind } from "../serving/provider.ts";
 import type { Job, ModelInfo, Result } from "../worker/job.ts";
 
 /** A model as requests see it. Plain data: it also travels to the codec worker. */
@@ -6,26 +7,66 @@ export interface ServedModel {
   readonly id: string;
   /** Every name that requests may use for it: id, path or repository as given, alias. */
   readonly names: readonly string[];
-  readonly kind: "embedding";
+  readonly kind: ModelKind;
   readonly info: ModelInfo;
 }
 
 /** What parsing needs to know besides the body. Plain data. */
 export interface ParseContext {
+  /** The model that answers, unless the request names one of the `alternatives`. */
   readonly model: ServedModel;
+  /** Other models that the route may use. Only the tokenizer routes leave a choice. */
+  readonly alternatives?: readonly ServedModel[] | undefined;
   /** `--truncate`: what happens to over-long items when the request does not say. */
   readonly truncate: boolean;
+  /** `--rerank-scores`: logits instead of probabilities when the request does not say. */
+  readonly rawScores: boolean;
 }
 
 /** What rendering needs to remember of the request. Plain data. */
-export interface RenderOptions {
+export type RenderOptions = VectorOptions | RankingOptions | TokenOptions;
+
+export interface VectorOptions {
+  readonly kind: "vectors";
   readonly model: string;
   readonly encoding: "float" | "base64";
+}
+
+export interface RankingOptions {
+  readonly kind: "ranking";
+  readonly model: string;
+  /** `envelope`: an object with `results` (Jina, Cohere). `bare`: a list (text-embeddings-inference). */
+  readonly shape: "envelope" | "bare";
+  /** Only so many of the best. */
+  readonly topN?: number | undefined;
+  readonly rawScores: boolean;
+  /** Present when the answer repeats the items of the request. */
+  readonly echo?: EchoedItems | undefined;
+}
+
+/** The items of a request as JSON text, one after the other: ready to be spliced into the answer. */
+export interface EchoedItems {
+  /** UTF-8. */
+  readonly bytes: Uint8Array<ArrayBuffer>;
+  /** [items + 1] byte offsets into `bytes`. */
+  readonly offsets: Uint32Array<ArrayBuffer>;
+}
+
+export interface TokenOptions {
+  readonly kind: "tokens";
 }
 
 export interface ParsedRequest<J extends Job = Job> {
   readonly job: J;
   readonly render: RenderOptions;
+  /** Kind of the model that the request named, where the route leaves a choice. */
+  readonly modelKind?: ModelKind | undefined;
+}
+
+/** The buffers to transfer with what rendering needs. */
+export function renderBuffers(options: RenderOptions): ArrayBuffer[] {
+  const echo = options.kind === "ranking" ? options.echo : undefined;
+  return echo ? [echo.bytes.buffer, echo.offsets.buffer] : [];
 }
 
 /** One wire format. Pure functions: they run on the HTTP thread or in the codec worker. */

@@ -1,8 +1,8 @@
 import { z } from "zod";
 import { Failure } from "../worker/failure.ts";
-import type { EmbedItem, EmbedJob, ItemsField, ModelInfo } from "../worker/job.ts";
+import type { EmbedderInfo, EmbedItem, EmbedJob, ItemsField } from "../worker/job.ts";
 import type { ParseContext, ParsedRequest } from "./dialect.ts";
-import { optional, quote } from "./request.ts";
+import { embedderInfo, optional, quote } from "./request.ts";
 
 /** What every embeddings route understands besides the texts. */
 export const embedFields = {
@@ -47,22 +47,23 @@ export function embedRequest(
   { items, field }: ParsedItems,
   { model, truncate }: ParseContext,
 ): ParsedRequest<EmbedJob> {
+  const info = embedderInfo(model);
   return {
     job: {
       kind: "embed",
       items,
       field,
       instruction: fields.instruction?.trim() ? fields.instruction : undefined,
-      promptName: promptName(fields, model.info),
-      dimensions: dimensions(fields.dimensions, model.info),
+      promptName: promptName(fields, info),
+      dimensions: dimensions(fields.dimensions, info),
       normalize: fields.embd_normalize ?? undefined,
       truncate: fields.truncate ?? truncate,
     },
-    render: { model: model.id, encoding: fields.encoding_format ?? "float" },
+    render: { kind: "vectors", model: model.id, encoding: fields.encoding_format ?? "float" },
   };
 }
 
-function dimensions(asked: number | null | undefined, model: ModelInfo): number | undefined {
+function dimensions(asked: number | null | undefined, model: EmbedderInfo): number | undefined {
   if (asked === null || asked === undefined) return undefined;
   if (asked >= 1 && asked <= model.dim) return asked;
   throw new Failure(
@@ -80,7 +81,7 @@ const SYNONYMS = new Map([
 ]);
 
 /** `prompt_name` wins over `input_type`; a checkpoint's own prompt wins over a synonym of the same name. */
-function promptName(fields: EmbedFields, model: ModelInfo): string | undefined {
+function promptName(fields: EmbedFields, model: EmbedderInfo): string | undefined {
   const name = fields.prompt_name ?? fields.input_type;
   if (name === null || name === undefined) return undefined;
   if (model.promptNames.includes(name)) return name;

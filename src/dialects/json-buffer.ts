@@ -1,11 +1,11 @@
 import { Failure } from "../worker/failure.ts";
 import { MAX_FLOAT_BYTES, writeFloats } from "./float-text.ts";
 
-/** Throws Failure("internal") if a vector holds NaN or an infinity: JSON has no word for them. */
-export function requireFinite(vectors: Float32Array): void {
-  for (let i = 0; i < vectors.length; i++) {
-    if (!Number.isFinite(vectors[i]!)) {
-      throw new Failure("internal", "the model gave a vector that is not finite");
+/** Throws Failure("internal") if `values` hold NaN or an infinity: JSON has no word for them. */
+export function requireFinite(values: Float32Array, what: string): void {
+  for (let i = 0; i < values.length; i++) {
+    if (!Number.isFinite(values[i]!)) {
+      throw new Failure("internal", `the model gave ${what} that is not finite`);
     }
   }
 }
@@ -26,6 +26,21 @@ export class JsonBuffer {
   raw(text: string): this {
     this.#reserve(text.length * 3);
     this.#length += this.#bytes.write(text, this.#length, "utf8");
+    return this;
+  }
+
+  /** UTF-8 bytes that are JSON already. */
+  bytes(json: Uint8Array): this {
+    this.#reserve(json.length);
+    this.#bytes.set(json, this.#length);
+    this.#length += json.length;
+    return this;
+  }
+
+  /** The finite number values[at], which reads back to the very same f32. */
+  float(values: Float32Array, at: number): this {
+    this.#reserve(MAX_FLOAT_BYTES + 1);
+    this.#length = writeFloats(values, [at, at + 1], this.#bytes, this.#words, this.#length);
     return this;
   }
 

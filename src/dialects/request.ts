@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { Failure } from "../worker/failure.ts";
-import type { ServedModel } from "./dialect.ts";
+import type { EmbedderInfo } from "../worker/job.ts";
+import type { ParseContext, ServedModel } from "./dialect.ts";
 
 /** A request field that counts as absent when it is null. */
 export const optional = {
@@ -31,11 +32,31 @@ export function quote(name: string): string {
 
 /** @throws Failure("model_not_found") when `name` is given and is none of the model's names */
 export function checkModel(name: string | null | undefined, model: ServedModel): void {
-  if (name === null || name === undefined) return;
-  if (name === model.id || model.names.includes(name)) return;
+  chooseModel(name, { model });
+}
+
+/**
+ * The model that answers a request which names `name`, or none.
+ * @throws Failure("model_not_found") when it is no name of any of them
+ */
+export function chooseModel(
+  name: string | null | undefined,
+  { model, alternatives = [] }: Pick<ParseContext, "model" | "alternatives">,
+): ServedModel {
+  if (name === null || name === undefined) return model;
+  const models = [model, ...alternatives];
+  const named = models.find(({ id, names }) => name === id || names.includes(name));
+  if (named) return named;
+  const known = models.map(({ id }) => quote(id)).join(" or ");
   throw new Failure(
     "model_not_found",
-    `model ${quote(name)} is not served here: use ${quote(model.id)} or leave the field out`,
+    `model ${quote(name)} does not answer here: use ${known} or leave the field out`,
     "model",
   );
+}
+
+/** The facts about a model that gives vectors. Routes hand embedding requests to no other. */
+export function embedderInfo({ id, info }: ServedModel): EmbedderInfo {
+  if (info.kind === "embedding") return info;
+  throw new Failure("internal", `${id} is not an embedding model`);
 }

@@ -1,38 +1,18 @@
 import { Failure } from "../worker/failure.ts";
 import type { EmbedResult, Result } from "../worker/job.ts";
-import type { RenderOptions } from "./dialect.ts";
-import { MAX_FLOAT_BYTES } from "./float-text.ts";
+import type { RenderOptions, VectorOptions } from "./dialect.ts";
 import { JsonBuffer, requireFinite } from "./json-buffer.ts";
 
-/** Typical text of one component and its comma, in bytes. */
-const FLOAT_TEXT_BYTES = 13;
-const BASE64_BYTES = 16 / 3;
-const ENTRY_BYTES = 64;
-const TOKEN_TEXT_BYTES = 8;
-
-/** About how long the answer will be: decides where it is rendered and how much memory is taken at once. */
-export function answerBytes(result: Result, options: RenderOptions): number {
-  switch (result.kind) {
-    case "embed": {
-      const perFloat = options.encoding === "base64" ? BASE64_BYTES : FLOAT_TEXT_BYTES;
-      const slack = result.dim * MAX_FLOAT_BYTES;
-      const entries = (result.tokens.length + 4) * ENTRY_BYTES;
-      return Math.ceil(result.vectors.length * perFloat) + entries + slack;
-    }
-    case "tokenize":
-      return result.ids.length * (result.pieces ? 4 : 1) * TOKEN_TEXT_BYTES + ENTRY_BYTES;
-    case "detokenize":
-      return result.text.length + ENTRY_BYTES;
-  }
-}
-
-/** The result of an embed job, checked to be printable; anything else is our fault. */
-export function embedResult(result: Result): EmbedResult {
-  if (result.kind !== "embed") {
+/** What to render for an embed job, checked to be printable; anything else is our fault. */
+export function embedAnswer(
+  result: Result,
+  options: RenderOptions,
+): { readonly result: EmbedResult; readonly options: VectorOptions } {
+  if (result.kind !== "embed" || options.kind !== "vectors") {
     throw new Failure("internal", `the model answered "${result.kind}" instead of vectors`);
   }
-  requireFinite(result.vectors);
-  return result;
+  requireFinite(result.vectors, "a vector");
+  return { result, options };
 }
 
 /** Calls `write` for every item with the rows of `vectors` that are its own: [first, first + rows). */
@@ -74,11 +54,4 @@ export function writeBase64(
   const { vectors, dim } = result;
   json.base64(vectors, first * dim, (first + rows) * dim);
   if (result.rowsPerItem) json.raw(`,"shape":[${rows},${dim}]`);
-}
-
-/** Sum of the tokens of all items. */
-export function totalTokens(result: EmbedResult): number {
-  let total = 0;
-  for (const tokens of result.tokens) total += tokens;
-  return total;
 }

@@ -1,5 +1,5 @@
 /** Parses big bodies and renders big answers, so that the HTTP thread stays free. Own thread; no state. */
-import type { ParsedRequest } from "../dialects/dialect.ts";
+import { renderBuffers, type ParsedRequest } from "../dialects/dialect.ts";
 import { dialects } from "../dialects/table.ts";
 import { Failure } from "../worker/failure.ts";
 import { packedBuffers, packItems, unpackItems } from "../worker/items.ts";
@@ -34,13 +34,14 @@ function reply(task: CodecTask): Reply {
 }
 
 /** Items travel on to the model worker without being decoded on the HTTP thread. */
-function packed({ job, render }: ParsedRequest): Reply {
-  if (job.kind !== "embed") {
-    return { outcome: { type: "parsed", request: { job, render } }, transfer: [] };
+function packed(request: ParsedRequest): Reply {
+  const { job, render } = request;
+  if (job.kind !== "embed" && job.kind !== "rerank") {
+    return { outcome: { type: "parsed", request }, transfer: [] };
   }
   const items = packItems(unpackItems(job.items));
   return {
-    outcome: { type: "parsed", request: { job: { ...job, items }, render } },
-    transfer: packedBuffers(items),
+    outcome: { type: "parsed", request: { ...request, job: { ...job, items } } },
+    transfer: [...packedBuffers(items), ...renderBuffers(render)],
   };
 }

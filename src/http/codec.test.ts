@@ -22,7 +22,7 @@ test("parses as the HTTP thread does, with the items packed", async () => {
   const input = ["grün", "😀", "x\ud83d"];
   const { job, render } = await codec.parse("openai/embeddings", bodyOf({ input }), CONTEXT);
   codec.stop();
-  expect(render).toEqual({ model: "tiny", encoding: "float" });
+  expect(render).toEqual({ kind: "vectors", model: "tiny", encoding: "float" });
   expect(job.kind === "embed" && unpackItems(job.items)).toEqual([
     { text: "grün" },
     { text: "😀" },
@@ -52,7 +52,7 @@ test("a worker that dies fails its requests and is replaced", async () => {
     tokens: new Int32Array(1),
     truncated: 0,
   });
-  const options = { model: "tiny", encoding: "float" } as const;
+  const options = { kind: "vectors", model: "tiny", encoding: "float" } as const;
   await expect(codec.render("tei/embed", result(), options)).rejects.toMatchObject({
     reason: "internal",
   });

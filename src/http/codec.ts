@@ -1,8 +1,13 @@
-import type { ParseContext, ParsedRequest, RenderOptions } from "../dialects/dialect.ts";
+import {
+  renderBuffers,
+  type ParseContext,
+  type ParsedRequest,
+  type RenderOptions,
+} from "../dialects/dialect.ts";
 import type { DialectName } from "../dialects/table.ts";
 import type { Logger } from "../serving/log.ts";
 import { Failure } from "../worker/failure.ts";
-import type { Result } from "../worker/job.ts";
+import { resultBuffers, type Result } from "../worker/job.ts";
 import type { Body } from "./body.ts";
 import type { CodecOutcome, CodecTask, FromCodec, ToCodec } from "./codec-protocol.ts";
 
@@ -29,14 +34,15 @@ export class Codec {
     throw unexpected(outcome);
   }
 
-  /** Takes the result's buffers away from the caller. */
+  /** Takes the buffers of the result and of the options away from the caller. */
   async render(
     dialect: DialectName,
     result: Result,
     options: RenderOptions,
   ): Promise<Uint8Array<ArrayBuffer>> {
     const task: CodecTask = { type: "render", dialect, result, options };
-    const outcome = await this.#run(task, resultBuffers(result));
+    const buffers = [...resultBuffers(result), ...renderBuffers(options)];
+    const outcome = await this.#run(task, buffers);
     if (outcome.type === "rendered") return outcome.body;
     throw unexpected(outcome);
   }
@@ -84,19 +90,4 @@ function unexpected(outcome: CodecOutcome): Failure {
   return outcome.type === "failed"
     ? Failure.fromWire(outcome.failure)
     : new Failure("internal", `the codec worker answered "${outcome.type}"`);
-}
-
-function resultBuffers(result: Result): ArrayBuffer[] {
-  switch (result.kind) {
-    case "embed":
-      return [
-        result.vectors.buffer,
-        result.tokens.buffer,
-        ...(result.rowsPerItem ? [result.rowsPerItem.buffer] : []),
-      ];
-    case "tokenize":
-      return [result.ids.buffer];
-    case "detokenize":
-      return [];
-  }
 }

@@ -1,56 +1,47 @@
-import type { ParseContext, ParsedRequest, ServedModel } from "../dialects/dialect.ts";
+import { answerBytes, totalTokens } from "../dialects/answer-bytes.ts";
+import type { ParseContext, ParsedRequest } from "../dialects/dialect.ts";
 import { dialects, type DialectName } from "../dialects/table.ts";
-import { answerBytes, totalTokens } from "../dialects/vectors-json.ts";
 import type { Provider } from "../serving/provider.ts";
-import { Failure } from "../worker/failure.ts";
 import { itemCount } from "../worker/items.ts";
-import type { Result } from "../worker/job.ts";
+import type { Job, Result } from "../worker/job.ts";
 import { JSON_TYPE, type Answer } from "./answer.ts";
 import { readBody, type Body, type BodyLimits } from "./body.ts";
 import type { Codec } from "./codec.ts";
 import type { Exchange } from "./exchange.ts";
 import { parseJsonBody } from "./json-body.ts";
+import {
+  alternativeModels,
+  providersFor,
+  readyModel,
+  type Providers,
+  type Task,
+} from "./models.ts";
 import type { Handler } from "./router.ts";
 
 /** Bodies and answers above this size go to the codec worker: below it the HTTP thread is busy < 2 ms. */
 const INLINE_BYTES = 64 * 1024;
 
 export interface ModelRouteOptions {
-  readonly embedder: Provider | undefined;
+  readonly providers: Providers;
   readonly codec: Codec;
   readonly body: BodyLimits;
   readonly truncate: boolean;
+  readonly rawScores: boolean;
 }
 
-/** The provider as requests see it. Throws Failure("not_loaded" | "unavailable" | "internal") until it is ready. */
-export function readyModel(provider: Provider | undefined): ServedModel {
-  if (!provider) {
-    throw new Failure(
-      "not_loaded",
-      "no embedder is loaded: start the server with --embedding-model",
-    );
-  }
-  const { id, names, kind, info, state } = provider;
-  if (state === "failed") {
-    throw new Failure("internal", `model ${id} failed to load; the server's log says why`);
-  }
-  if (state === "loading" || !info) throw new Failure("unavailable", "Loading model");
-  return { id, names, kind, info };
-}
-
-/** Handler of a route that reads a body, runs a job on the embedder and renders the result. */
-export function modelRoute(dialect: DialectName, options: ModelRouteOptions): Handler {
-  const { codec, truncate } = options;
+/** Handler of a route that reads a body, runs a job on a model and renders the result. */
+export function modelRoute(task: Task, dialect: DialectName, options: ModelRouteOptions): Handler {
+  const { codec, providers } = options;
   return async (exchange) => {
-    const { embedder } = options;
-    readyModel(embedder);
+    const [provider, ...others] = providersFor(task, providers);
+    readyModel(provider);
     const body = await readBody(exchange.request, options.body);
     // asked again: reading the body took time
-    const context = { model: readyModel(embedder), truncate };
-    const { job, render } = await parse(dialect, body, context, codec);
-    if (job.kind === "embed") exchange.items = itemCount(job.items);
-    if (!embedder) throw new Failure("not_loaded", "no embedder is loaded");
-    const result = await embedder.submit(job, exchange.request.signal);
+    const context = parseContext(provider, others, options);
+    const { job, render, modelKind } = await parse(dialect, body, context, codec);
+    noteJob(exchange, job);
+    const named = others.find(({ kind }) => kind === modelKind) ?? provider;
+    const result = await named.submit(job, exchange.request.signal);
     noteResult(exchange, result);
     const rendered =
       answerBytes(result, render) > INLINE_BYTES
@@ -58,6 +49,15 @@ export function modelRoute(dialect: DialectName, options: ModelRouteOptions): Ha
         : dialects[dialect].render(result, render);
     return answer(exchange, rendered);
   };
+}
+
+function parseContext(
+  provider: Provider,
+  others: readonly Provider[],
+  { truncate, rawScores }: ModelRouteOptions,
+): ParseContext {
+  const alternatives = alternativeModels(others);
+  return { model: readyModel(provider), alternatives, truncate, rawScores };
 }
 
 function parse(
@@ -71,8 +71,12 @@ function parse(
     : dialects[dialect].parse(parseJsonBody(body), context);
 }
 
+function noteJob(exchange: Exchange, job: Job): void {
+  if (job.kind === "embed" || job.kind === "rerank") exchange.items = itemCount(job.items);
+}
+
 function noteResult(exchange: Exchange, result: Result): void {
-  if (result.kind === "embed") {
+  if (result.kind === "embed" || result.kind === "rerank") {
     exchange.tokens = totalTokens(result);
     exchange.truncated = result.truncated;
   } else if (result.kind === "tokenize") {

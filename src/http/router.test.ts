@@ -10,6 +10,11 @@ const KNOWN_POST = [
   "/embed",
   "/tokenize",
   "/detokenize",
+  "/v1/rerank",
+  "/v1/reranking",
+  "/rerank",
+  "/reranking",
+  "/v2/rerank",
 ];
 
 test("HEAD answers as GET does, without a body", async () => {
@@ -64,11 +69,14 @@ test("routes of kinds that are not loaded are 501 and name the flag", async () =
   const cases = [
     ["/v1/chat/completions", "-m"],
     ["/v1/completions", "-m"],
-    ...["/v1/rerank", "/v1/reranking", "/rerank", "/reranking", "/v2/rerank"].map((path) => [
-      path,
-      "--reranker-model",
-    ]),
-    ...KNOWN_POST.map((path) => [path, "--embedding-model"]),
+    ...KNOWN_POST.flatMap((path) =>
+      path.includes("rerank")
+        ? [
+            [path, "--reranker-model"],
+            [path, "--rerank "],
+          ]
+        : [[path, "--embedding-model"]],
+    ),
   ];
   for (const [path, flag] of cases) {
     const response = await server.post(path!, {});

@@ -2,9 +2,11 @@ import { teiInfo } from "../dialects/tei/info.ts";
 import type { ServerMetrics } from "../serving/metrics.ts";
 import type { Provider } from "../serving/provider.ts";
 import { Failure } from "../worker/failure.ts";
+import type { ModelInfo } from "../worker/job.ts";
 import { jsonAnswer, type Answer } from "./answer.ts";
-import { modelRoute, readyModel, type ModelRouteOptions } from "./model-routes.ts";
-import { Router, type Handler } from "./router.ts";
+import { modelRoute, type ModelRouteOptions } from "./model-routes.ts";
+import { providersFor, readyModel, servedProviders } from "./models.ts";
+import { Router } from "./router.ts";
 
 export interface RouteOptions extends ModelRouteOptions {
   readonly metrics: ServerMetrics | undefined;
@@ -21,19 +23,23 @@ export function createRouter(options: RouteOptions): Router {
 }
 
 function addModelRoutes(router: Router, options: RouteOptions): void {
-  const native = modelRoute("llama/embedding", options);
+  const native = modelRoute("embed", "llama/embedding", options);
+  const rerank = modelRoute("rank", "rerank", options);
   router
-    .on("POST", "/v1/embeddings", modelRoute("openai/embeddings", options))
+    .on("POST", "/v1/embeddings", modelRoute("embed", "openai/embeddings", options))
     .on("POST", "/embedding", native)
     .on("POST", "/embeddings", native)
-    .on("POST", "/embed", modelRoute("tei/embed", options))
-    .on("POST", "/tokenize", modelRoute("llama/tokenize", options))
-    .on("POST", "/detokenize", modelRoute("llama/detokenize", options))
-    .on("GET", "/info", () => jsonAnswer(teiInfo(readyModel(options.embedder), options)));
+    .on("POST", "/embed", modelRoute("embed", "tei/embed", options))
+    .on("POST", "/tokenize", modelRoute("tokenize", "llama/tokenize", options))
+    .on("POST", "/detokenize", modelRoute("tokenize", "llama/detokenize", options))
+    .on("GET", "/info", () => infoAnswer(options));
+  for (const path of ["/v1/rerank", "/v1/reranking", "/rerank", "/reranking", "/v2/rerank"]) {
+    router.on("POST", path, rerank);
+  }
 }
 
 function addStatusRoutes(router: Router, options: RouteOptions): void {
-  const providers = options.embedder ? [options.embedder] : [];
+  const providers = servedProviders(options.providers);
   const health = () => healthAnswer(providers);
   const models = () =>
     jsonAnswer({ object: "list", data: loaded(providers).map((model) => modelEntry(model)) });
@@ -48,20 +54,22 @@ function addStatusRoutes(router: Router, options: RouteOptions): void {
     .on("GET", "/metrics", () => metricsAnswer(options.metrics));
 }
 
-/** Routes of kinds of model that this server has none of: the answer names the flag that loads one. */
+/** Routes of a kind of model that this server has none of: the answer names the flag that loads one. */
 function addMissingRoutes(router: Router): void {
-  const chat = notLoaded("no chat model is loaded: start the server with -m <chat model>");
-  const rerank = notLoaded("no reranker is loaded: start the server with --reranker-model");
-  for (const path of ["/v1/chat/completions", "/v1/completions"]) router.on("POST", path, chat);
-  for (const path of ["/v1/rerank", "/v1/reranking", "/rerank", "/reranking", "/v2/rerank"]) {
-    router.on("POST", path, rerank);
+  for (const path of ["/v1/chat/completions", "/v1/completions"]) {
+    router.on("POST", path, () => {
+      throw new Failure(
+        "not_loaded",
+        "no chat model is loaded: start the server with -m <chat model>",
+      );
+    });
   }
 }
 
-function notLoaded(message: string): Handler {
-  return () => {
-    throw new Failure("not_loaded", message);
-  };
+/** A client of text-embeddings-inference expects one model: the embedder where there is one. */
+function infoAnswer(options: RouteOptions): Answer {
+  const [provider] = providersFor("tokenize", options.providers);
+  return jsonAnswer(teiInfo(readyModel(provider), options));
 }
 
 function healthAnswer(providers: readonly Provider[]): Answer {
@@ -108,11 +116,8 @@ function propsAnswer(providers: readonly Provider[], maxBodyBytes: number): Answ
       id,
       kind,
       family: info.family,
-      dim: info.dim,
       max_length: info.maxLength,
-      pooling: info.pooling,
-      normalization: info.normalization,
-      multi_vector: info.multiVector,
+      ...vectorProps(info),
       limits: {
         max_length: info.maxLength,
         vocab_size: info.vocabSize,
@@ -121,6 +126,15 @@ function propsAnswer(providers: readonly Provider[], maxBodyBytes: number): Answ
     };
   });
   return jsonAnswer({ models });
+}
+
+/** Absent facts are null, so that clients find the same keys for every kind. */
+function vectorProps(info: ModelInfo) {
+  if (info.kind === "reranker") {
+    return { dim: null, pooling: null, normalization: null, multi_vector: false };
+  }
+  const { dim, pooling, normalization, multiVector } = info;
+  return { dim, pooling, normalization, multi_vector: multiVector };
 }
 
 async function metricsAnswer(metrics: ServerMetrics | undefined): Promise<Answer> {

@@ -102,12 +102,15 @@ test("models are listed and found by any of their names, percent-encoded or not"
     kind: "embedding",
     aliases: ["acme/tiny", "text-embedding-3-small"],
   };
+  const judge = { ...entry, id: "judge", kind: "reranker", aliases: ["acme/judge", "rerank-v3.5"] };
   for (const path of ["/v1/models", "/models"]) {
-    expect(await (await server.request(path)).json()).toEqual({ object: "list", data: [entry] });
+    const list = { object: "list", data: [entry, judge] };
+    expect(await (await server.request(path)).json()).toEqual(list);
   }
   for (const id of ["tiny", "acme/tiny", "acme%2Ftiny"]) {
     expect(await (await server.request(`/v1/models/${id}`)).json()).toEqual(entry);
   }
+  expect(await (await server.request("/v1/models/judge")).json()).toEqual(judge);
   for (const id of ["other", "tiny/", "%E0%A4%A"]) {
     const response = await server.request(`/v1/models/${id}`);
     expect(response.status).toBe(404);
@@ -115,7 +118,7 @@ test("models are listed and found by any of their names, percent-encoded or not"
   }
 });
 
-test("props describe the model", async () => {
+test("props describe every model; what a reranker lacks is null", async () => {
   await using server = await TestServer.start();
   expect(await (await server.request("/props")).json()).toEqual({
     models: [
@@ -129,6 +132,17 @@ test("props describe the model", async () => {
         normalization: "l2",
         multi_vector: false,
         limits: { max_length: 16, vocab_size: 1000, max_body_bytes: 4 * 1024 * 1024 },
+      },
+      {
+        id: "judge",
+        kind: "reranker",
+        family: "bert",
+        dim: null,
+        max_length: 16,
+        pooling: null,
+        normalization: null,
+        multi_vector: false,
+        limits: { max_length: 16, vocab_size: 500, max_body_bytes: 4 * 1024 * 1024 },
       },
     ],
   });

@@ -2,11 +2,11 @@ import { readFileSync, statSync, unlinkSync } from "node:fs";
 import { isIP } from "node:net";
 import type { Logger } from "../serving/log.ts";
 import { ServerMetrics } from "../serving/metrics.ts";
-import type { Provider } from "../serving/provider.ts";
 import { Application } from "./application.ts";
 import { KeyCheck } from "./auth.ts";
 import { Codec } from "./codec.ts";
 import { Cors } from "./cors.ts";
+import { loadedProviders, type Providers } from "./models.ts";
 import { createRouter } from "./routes.ts";
 
 export type Listen =
@@ -28,7 +28,9 @@ export interface ServerOptions {
   readonly metrics: boolean;
   /** What happens to over-long items when the request does not say. */
   readonly truncate: boolean;
-  readonly providers: { readonly embedder?: Provider | undefined };
+  /** Scores are logits instead of probabilities when the request does not say. */
+  readonly rawScores: boolean;
+  readonly providers: Providers;
   readonly version: string;
   readonly logger: Logger;
   /** Where the codec worker's module is, if not beside this one (as in a compiled binary). */
@@ -50,18 +52,18 @@ const BODY_STALL_MS = 60_000;
  * @throws Error of one line: address in use or not available, unreadable certificate, socket path taken
  */
 export async function startServer(options: ServerOptions): Promise<RunningServer> {
-  const { logger, apiKeys, corsOrigins, version, truncate, listen } = options;
-  const { embedder } = options.providers;
+  const { logger, apiKeys, corsOrigins, listen, providers } = options;
+  const { version, truncate, rawScores } = options;
   const codec = new Codec(
     options.codecWorkerUrl ?? new URL("./codec-worker.ts", import.meta.url),
     logger,
   );
-  const metrics = options.metrics ? new ServerMetrics(embedder ? [embedder] : []) : undefined;
+  const metrics = options.metrics ? new ServerMetrics(loadedProviders(providers)) : undefined;
   const body = {
     maxBytes: options.maxBodyBytes,
     stallMs: options.bodyStallMs ?? BODY_STALL_MS,
   };
-  const router = createRouter({ embedder, codec, body, truncate, metrics, version });
+  const router = createRouter({ providers, codec, body, truncate, rawScores, metrics, version });
   const application = new Application({
     router,
     keys: new KeyCheck(apiKeys),

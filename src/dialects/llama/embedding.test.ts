@@ -23,7 +23,7 @@ test("errors name the field that was read", () => {
 });
 
 test("the answer is a bare array of entries that hold rows", () => {
-  const options = { model: "tiny", encoding: "float" } as const;
+  const options = { kind: "vectors", model: "tiny", encoding: "float" } as const;
   expect(jsonOf(llamaEmbedding.render(result([1, 2, 3, 4]), options))).toEqual([
     { index: 0, embedding: [[1, 2]] },
     { index: 1, embedding: [[3, 4]] },
@@ -41,7 +41,7 @@ test("the answer is a bare array of entries that hold rows", () => {
 });
 
 test("base64 is one string per entry, with shape only for multi-vector", () => {
-  const options = { model: "tiny", encoding: "base64" } as const;
+  const options = { kind: "vectors", model: "tiny", encoding: "base64" } as const;
   const embedding = Buffer.from(Float32Array.of(1, 2).buffer).toString("base64");
   expect(jsonOf(llamaEmbedding.render(result([1, 2]), options))).toEqual([{ index: 0, embedding }]);
   expect(jsonOf(llamaEmbedding.render(result([1, 2], [1]), options))).toEqual([

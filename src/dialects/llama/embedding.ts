@@ -1,10 +1,11 @@
 import type { EmbedJob } from "../../worker/job.ts";
+import { answerBytes } from "../answer-bytes.ts";
 import type { Dialect } from "../dialect.ts";
 import { embedRequest } from "../embed-fields.ts";
 import { parseItems } from "../input.ts";
 import { JsonBuffer } from "../json-buffer.ts";
 import { checkModel, validate } from "../request.ts";
-import { answerBytes, eachItem, embedResult, writeBase64, writeRows } from "../vectors-json.ts";
+import { eachItem, embedAnswer, writeBase64, writeRows } from "../vectors-json.ts";
 import { embeddingSchema } from "./schema.ts";
 
 /** llama-server's own embeddings: `[{index, embedding:[[…]]}]`. */
@@ -19,8 +20,8 @@ export const llamaEmbedding: Dialect<EmbedJob> = {
     return embedRequest(fields, items, context);
   },
 
-  render(anyResult, options) {
-    const result = embedResult(anyResult);
+  render(anyResult, anyOptions) {
+    const { result, options } = embedAnswer(anyResult, anyOptions);
     const json = new JsonBuffer(answerBytes(result, options));
     json.raw("[");
     eachItem(result, (item, first, rows) => {

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { CONTEXT, failureOf, jsonOf } from "../testing/context.ts";
 import { llamaDetokenize, llamaTokenize } from "./tokenize.ts";
 
-const options = { model: "tiny", encoding: "float" } as const;
+const options = { kind: "tokens" } as const;
 
 test("tokenize adds no specials and no pieces unless asked", () => {
   expect(llamaTokenize.parse({ content: "a b" }, CONTEXT).job).toEqual({

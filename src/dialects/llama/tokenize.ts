@@ -1,17 +1,16 @@
 import { Failure } from "../../worker/failure.ts";
 import type { DetokenizeJob, TokenizeJob } from "../../worker/job.ts";
+import { answerBytes } from "../answer-bytes.ts";
 import type { Dialect } from "../dialect.ts";
 import { tokenIds } from "../input.ts";
 import { JsonBuffer } from "../json-buffer.ts";
-import { checkModel, validate } from "../request.ts";
-import { answerBytes } from "../vectors-json.ts";
+import { chooseModel, validate } from "../request.ts";
 import { detokenizeSchema, tokenizeSchema } from "./schema.ts";
 
 /** llama-server's `{content, add_special?, with_pieces?}` -> `{tokens:[…]}`. Without specials by default. */
 export const llamaTokenize: Dialect<TokenizeJob> = {
-  parse(body, { model }) {
+  parse(body, context) {
     const fields = validate(tokenizeSchema, body);
-    checkModel(fields.model, model);
     return {
       job: {
         kind: "tokenize",
@@ -19,7 +18,8 @@ export const llamaTokenize: Dialect<TokenizeJob> = {
         addSpecial: fields.add_special ?? false,
         withPieces: fields.with_pieces ?? false,
       },
-      render: { model: model.id, encoding: "float" },
+      render: { kind: "tokens" },
+      modelKind: chooseModel(fields.model, context).kind,
     };
   },
 
@@ -39,12 +39,13 @@ export const llamaTokenize: Dialect<TokenizeJob> = {
 
 /** llama-server's `{tokens:[…]}` -> `{content}`. */
 export const llamaDetokenize: Dialect<DetokenizeJob> = {
-  parse(body, { model }) {
+  parse(body, context) {
     const fields = validate(detokenizeSchema, body);
-    checkModel(fields.model, model);
+    const { kind, info } = chooseModel(fields.model, context);
     return {
-      job: { kind: "detokenize", ids: tokenIds(fields.tokens, "tokens", model.info.vocabSize) },
-      render: { model: model.id, encoding: "float" },
+      job: { kind: "detokenize", ids: tokenIds(fields.tokens, "tokens", info.vocabSize) },
+      render: { kind: "tokens" },
+      modelKind: kind,
     };
   },
 

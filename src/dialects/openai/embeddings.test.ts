@@ -2,8 +2,8 @@ import { expect, test } from "bun:test";
 import { failureOf, jsonOf, result } from "../testing/context.ts";
 import { openaiEmbeddings } from "./embeddings.ts";
 
-const floats = { model: "tiny", encoding: "float" } as const;
-const base64 = { model: "tiny", encoding: "base64" } as const;
+const floats = { kind: "vectors", model: "tiny", encoding: "float" } as const;
+const base64 = { kind: "vectors", model: "tiny", encoding: "base64" } as const;
 
 test("vectors come in request order with index, model and usage", () => {
   expect(jsonOf(openaiEmbeddings.render(result([1, -2.5, 0.125, 0]), floats))).toEqual({

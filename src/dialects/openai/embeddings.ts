@@ -1,17 +1,11 @@
 import type { EmbedJob } from "../../worker/job.ts";
+import { answerBytes, totalTokens } from "../answer-bytes.ts";
 import type { Dialect } from "../dialect.ts";
 import { embedRequest } from "../embed-fields.ts";
 import { parseItems } from "../input.ts";
 import { JsonBuffer } from "../json-buffer.ts";
 import { checkModel, validate } from "../request.ts";
-import {
-  answerBytes,
-  eachItem,
-  embedResult,
-  totalTokens,
-  writeBase64,
-  writeRows,
-} from "../vectors-json.ts";
+import { eachItem, embedAnswer, writeBase64, writeRows } from "../vectors-json.ts";
 import { embeddingsSchema } from "./schema.ts";
 
 /** OpenAI's embeddings: `{object:"list", data:[{object, index, embedding}], model, usage}`. */
@@ -23,8 +17,8 @@ export const openaiEmbeddings: Dialect<EmbedJob> = {
     return embedRequest(fields, items, context);
   },
 
-  render(anyResult, options) {
-    const result = embedResult(anyResult);
+  render(anyResult, anyOptions) {
+    const { result, options } = embedAnswer(anyResult, anyOptions);
     const { vectors, dim } = result;
     const json = new JsonBuffer(answerBytes(result, options));
     json.raw('{"object":"list","data":[');

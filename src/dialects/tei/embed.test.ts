@@ -3,7 +3,7 @@ import { CONTEXT, failureOf, jsonOf, result } from "../testing/context.ts";
 import { teiEmbed } from "./embed.ts";
 import { teiInfo } from "./info.ts";
 
-const options = { model: "tiny", encoding: "float" } as const;
+const options = { kind: "vectors", model: "tiny", encoding: "float" } as const;
 
 test.each([
   [{ inputs: "a" }, { normalize: undefined, truncate: true }],

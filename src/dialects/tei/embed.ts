@@ -1,10 +1,11 @@
 import type { EmbedJob } from "../../worker/job.ts";
+import { answerBytes } from "../answer-bytes.ts";
 import type { Dialect } from "../dialect.ts";
 import { embedRequest } from "../embed-fields.ts";
 import { parseItems } from "../input.ts";
 import { JsonBuffer } from "../json-buffer.ts";
 import { validate } from "../request.ts";
-import { answerBytes, eachItem, embedResult, writeRows } from "../vectors-json.ts";
+import { eachItem, embedAnswer, writeRows } from "../vectors-json.ts";
 import { embedSchema } from "./schema.ts";
 
 const L2 = 2;
@@ -23,8 +24,8 @@ export const teiEmbed: Dialect<EmbedJob> = {
     return embedRequest({ ...fields, embd_normalize }, items, context);
   },
 
-  render(anyResult, options) {
-    const result = embedResult(anyResult);
+  render(anyResult, anyOptions) {
+    const { result, options } = embedAnswer(anyResult, anyOptions);
     const json = new JsonBuffer(answerBytes(result, options));
     if (!result.rowsPerItem) {
       writeRows(json, result, 0, result.tokens.length);

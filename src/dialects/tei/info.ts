@@ -1,3 +1,4 @@
+import type { ModelInfo } from "../../worker/job.ts";
 import type { ServedModel } from "../dialect.ts";
 
 /** What clients may send in one request; longer ones are split here all the same, so this is advice. */
@@ -16,7 +17,7 @@ export function teiInfo({ id, info }: ServedModel, { truncate, version }: TeiInf
     model_id: id,
     model_sha: null,
     model_dtype: info.storedDtype,
-    model_type: { embedding: { pooling: info.pooling } },
+    model_type: modelType(info),
     max_input_length: info.maxLength,
     max_client_batch_size: MAX_CLIENT_BATCH_SIZE,
     auto_truncate: truncate,
@@ -24,4 +25,9 @@ export function teiInfo({ id, info }: ServedModel, { truncate, version }: TeiInf
     sha: null,
     docker_label: null,
   };
+}
+
+function modelType(info: ModelInfo) {
+  if (info.kind === "embedding") return { embedding: { pooling: info.pooling } };
+  return { reranker: { id2label: { "0": "LABEL_0" }, label2id: { LABEL_0: 0 } } };
 }

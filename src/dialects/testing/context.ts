@@ -1,8 +1,9 @@
 import { Failure } from "../../worker/failure.ts";
-import type { EmbedResult, ModelInfo } from "../../worker/job.ts";
+import type { EmbedderInfo, EmbedResult, RerankerInfo, RerankResult } from "../../worker/job.ts";
 import type { ParseContext } from "../dialect.ts";
 
-export const INFO: ModelInfo = {
+export const INFO: EmbedderInfo = {
+  kind: "embedding",
   family: "bert",
   dim: 8,
   maxLength: 16,
@@ -19,6 +20,24 @@ export const INFO: ModelInfo = {
 export const CONTEXT: ParseContext = {
   model: { id: "tiny", names: ["tiny", "acme/tiny"], kind: "embedding", info: INFO },
   truncate: true,
+  rawScores: false,
+};
+
+export const RERANKER_INFO: RerankerInfo = {
+  kind: "reranker",
+  family: "bert",
+  maxLength: 16,
+  vocabSize: 500,
+  takesInstruction: false,
+  device: "cpu",
+  storedDtype: "float32",
+  weightBytes: 4096,
+};
+
+export const RERANK_CONTEXT: ParseContext = {
+  model: { id: "judge", names: ["judge", "acme/judge"], kind: "reranker", info: RERANKER_INFO },
+  truncate: true,
+  rawScores: false,
 };
 
 /** The Failure that `action` throws. */
@@ -42,6 +61,17 @@ export function result(vectors: number[], rowsPerItem?: number[]): EmbedResult {
     dim,
     rowsPerItem: rowsPerItem ? Int32Array.from(rowsPerItem) : undefined,
     tokens: new Int32Array(items).fill(3),
+    truncated: 0,
+  };
+}
+
+/** A score per document, each logit ten times its score, three tokens each. */
+export function rerankResult(scores: number[]): RerankResult {
+  return {
+    kind: "rerank",
+    scores: Float32Array.from(scores),
+    rawScores: Float32Array.from(scores, (score) => 10 * score),
+    tokens: new Int32Array(scores.length).fill(3),
     truncated: 0,
   };
 }

@@ -20,6 +20,22 @@ const EMBEDDINGS = z.strictObject({
   usage: z.strictObject({ prompt_tokens: z.number(), total_tokens: z.number() }),
 });
 
+const score = z.number().transform(Math.fround);
+
+const RANKED = z.strictObject({
+  model: z.string(),
+  object: z.literal("list"),
+  results: z.array(
+    z.strictObject({
+      index: z.number(),
+      relevance_score: score,
+      document: z.unknown().optional(),
+    }),
+  ),
+  usage: z.strictObject({ prompt_tokens: z.number(), total_tokens: z.number() }),
+});
+const RANKS = z.array(z.strictObject({ index: z.number(), score, text: z.unknown().optional() }));
+
 const NATIVE = z.array(z.strictObject({ index: z.number(), embedding: z.array(vector) }));
 const TEI = z.array(vector);
 
@@ -33,6 +49,18 @@ export async function errorOf(response: Response) {
 export async function embeddingsOf(response: Response) {
   expectJson(response);
   return EMBEDDINGS.parse(await response.json());
+}
+
+/** The answer of a rerank route to `documents`, scores as f32. */
+export async function rankedOf(response: Response) {
+  expectJson(response);
+  return RANKED.parse(await response.json());
+}
+
+/** The answer of a rerank route to `texts`, scores as f32. */
+export async function ranksOf(response: Response) {
+  expectJson(response);
+  return RANKS.parse(await response.json());
 }
 
 /** The vectors of a float answer of any single-vector embeddings route. */

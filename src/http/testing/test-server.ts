@@ -1,17 +1,20 @@
+import { RERANKER_INFO } from "../../dialects/testing/context.ts";
 import { startServer, type RunningServer, type ServerOptions } from "../server.ts";
 import { DeterministicProvider } from "./deterministic-provider.ts";
 import { MemoryLogger } from "./memory-logger.ts";
 
-/** A running server with a deterministic model on a free port of loopback. */
+/** A running server with a deterministic embedder and reranker on a free port of loopback. */
 export class TestServer implements AsyncDisposable {
   private constructor(
     readonly running: RunningServer,
     readonly embedder: DeterministicProvider,
+    readonly ranker: DeterministicProvider,
     readonly logger: MemoryLogger,
   ) {}
 
   static async start(changes: Partial<ServerOptions> = {}): Promise<TestServer> {
     const embedder = new DeterministicProvider();
+    const ranker = new DeterministicProvider(RERANKER_INFO);
     const logger = new MemoryLogger();
     const running = await startServer({
       listen: { host: "127.0.0.1", port: 0 },
@@ -20,12 +23,13 @@ export class TestServer implements AsyncDisposable {
       maxBodyBytes: 4 * 1024 * 1024,
       metrics: false,
       truncate: true,
-      providers: { embedder },
+      rawScores: false,
+      providers: { embedder, ranker },
       version: "1.2.3",
       logger,
       ...changes,
     });
-    return new TestServer(running, embedder, logger);
+    return new TestServer(running, embedder, ranker, logger);
   }
 
   get url(): string {
