@@ -28,6 +28,17 @@ describe("exit code 0, text on stdout", () => {
     expect(stdout).not.toContain("\u001b");
   });
 
+  test.each([
+    ["embed --help", "--npy"],
+    ["rerank -h", "--top-n N"],
+    ["embed --bogus --help", "-t, --text TEXT..."],
+  ])("%s: the flags of that command", async (line, flag) => {
+    const { stdout, stderr, code } = await mlxcel(line.split(" "));
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+    expect(stdout).toContain(flag);
+    expect(stdout).not.toContain("--port");
+  });
+
   test.each(["--version", "version"])("%s", async (argument) => {
     const { stdout, code } = await mlxcel([argument]);
     expect({ stdout, code }).toEqual({
@@ -44,7 +55,23 @@ describe("exit code 2: a wrong command line", () => {
       "mlxcel: unknown flag --prot; did you mean --port? mlxcel --help lists them all",
     ],
     [["serve", "--port", "x"], 'mlxcel: --port takes a whole number from 0 to 65535, not "x"'],
-    [["--reranker-model", "x"], "mlxcel: --reranker-model: this version serves embeddings only"],
+    [["--mmproj", "x"], "mlxcel: --mmproj: this version reads text only, no images"],
+    [
+      ["embed", "--txt", "a"],
+      "mlxcel: unknown flag --txt; did you mean --text? mlxcel embed --help lists them all",
+    ],
+    [["embed", "hello"], 'mlxcel: unexpected argument "hello"; texts come behind -t'],
+    [["embed"], "mlxcel: nothing to embed: give -t TEXT or --file FILE"],
+    [
+      ["embed", "-t", "a", "--json", "--npy"],
+      "mlxcel: --json and --npy are two forms of the answer; choose one",
+    ],
+    [["rerank", "-d", "a"], "mlxcel: nothing to rank by: give -q QUERY"],
+    [["rerank", "-q", "a"], "mlxcel: nothing to rank: give -d DOC or --file FILE"],
+    [
+      ["rerank", "-q", "a", "-d", "b", "-n", "0"],
+      'mlxcel: -n takes a whole number, 1 or more, not "0"',
+    ],
     [
       ["sevre"],
       "mlxcel: unknown command sevre; did you mean serve? mlxcel --help lists the commands",

@@ -3,7 +3,7 @@
 import { VERSION } from "./cli/version.ts";
 import { UsageError } from "./cli/usage-error.ts";
 
-const COMMANDS = ["serve", "doctor", "help", "version"];
+const COMMANDS = ["serve", "embed", "rerank", "doctor", "help", "version"];
 const HELP_FLAGS = ["--help", "-h", "--usage"];
 
 async function run(args: readonly string[]): Promise<number> {
@@ -11,7 +11,9 @@ async function run(args: readonly string[]): Promise<number> {
   const command = first.startsWith("-") ? "serve" : first;
   const rest = command === first ? args.slice(1) : args;
   if (!COMMANDS.includes(command)) throw new UsageError(await unknownCommand(command));
-  if (command === "help" || HELP_FLAGS.some((flag) => rest.includes(flag))) return printHelp();
+  if (command === "embed") return embedTexts(rest);
+  if (command === "rerank") return rankDocuments(rest);
+  if (command === "help" || asksForHelp(rest)) return printHelp();
   if (command === "version" || rest.includes("--version")) return print(`mlxcel ${VERSION}\n`);
   return command === "doctor" ? doctor(rest) : startServer(rest);
 }
@@ -24,6 +26,20 @@ async function startServer(args: readonly string[]): Promise<number> {
   return serve(settings);
 }
 
+async function embedTexts(args: readonly string[]): Promise<number> {
+  const { embed, embedHelp } = await import("./cli/embed.ts");
+  return asksForHelp(args) ? printInColour(embedHelp) : embed(args, process.env);
+}
+
+async function rankDocuments(args: readonly string[]): Promise<number> {
+  const { rerank, rerankHelp } = await import("./cli/rerank.ts");
+  return asksForHelp(args) ? printInColour(rerankHelp) : rerank(args, process.env);
+}
+
+function asksForHelp(args: readonly string[]): boolean {
+  return HELP_FLAGS.some((flag) => args.includes(flag));
+}
+
 async function doctor(args: readonly string[]): Promise<number> {
   const unknown = args.find((argument) => argument !== "--json");
   if (unknown !== undefined) throw new UsageError(`doctor takes --json only, not ${unknown}`);
@@ -33,8 +49,12 @@ async function doctor(args: readonly string[]): Promise<number> {
 
 async function printHelp(): Promise<number> {
   const { helpText } = await import("./cli/help.ts");
+  return printInColour(helpText);
+}
+
+async function printInColour(text: (colour: boolean) => string): Promise<number> {
   const { colourWanted } = await import("./serving/log.ts");
-  return print(helpText(colourWanted(process.stdout)));
+  return print(text(colourWanted(process.stdout)));
 }
 
 async function print(text: string): Promise<number> {

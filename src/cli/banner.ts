@@ -1,31 +1,66 @@
-import type { ModelInfo } from "../worker/job.ts";
-import type { ServeSettings } from "./settings.ts";
+import type { EmbedderInfo, ModelInfo, RerankerInfo } from "../worker/job.ts";
+import type { ModelSettings, ServeSettings } from "./settings.ts";
 import { VERSION } from "./version.ts";
 
-/** What the user sees once the model answers: what is served, where, and a line to try it with. */
+/** What the workers say of the models they have loaded. */
+export interface LoadedModels {
+  readonly embedder?: EmbedderInfo | undefined;
+  readonly reranker?: RerankerInfo | undefined;
+}
+
+type Row = readonly [label: string, text: string];
+
+/** What the user sees once the models answer: what is served, where, and lines to try it with. */
 export function banner(
   settings: ServeSettings,
-  info: ModelInfo,
+  models: LoadedModels,
   url: string,
   colour: boolean,
 ): string {
   const bold = (text: string) => (colour ? `\u001b[1m${text}\u001b[0m` : text);
-  const { id, isDefault } = settings.embedder;
-  const rows = [
-    ["model", `${id} (${info.family}${isDefault ? ", the default" : ""})`],
+  const { embedder, reranker } = models;
+  const rows: readonly Row[] = [
+    ...(settings.embedder && embedder ? embedderRows(settings, settings.embedder, embedder) : []),
+    ...(settings.reranker && reranker ? rerankerRows(settings.reranker, reranker) : []),
+    ["device", (embedder ?? reranker)?.device ?? ""],
+    ["url", url],
+  ];
+  const table = rows.map(([label, text]) => `  ${label.padEnd(12)}${text}\n`).join("");
+  const tries = curlLines(settings, url).map((line) => `  ${line}\n`);
+  return `${bold(`mlxcel ${VERSION}`)}\n${table}\n${tries.join("")}\n`;
+}
+
+function embedderRows(
+  { embedderRanks }: ServeSettings,
+  { id, isDefault }: ModelSettings,
+  info: EmbedderInfo,
+): Row[] {
+  const ranking = info.multiVector
+    ? "by this embedder too, late interaction"
+    : "by this embedder too, cosine of query and document";
+  return [
+    ["model", modelText(id, info, isDefault)],
     ["dim", String(info.dim)],
     ["max length", `${info.maxLength} tokens`],
     ["pooling", `${info.pooling}, normalization ${info.normalization}`],
-    ["device", info.device],
-    ["url", url],
+    ...(embedderRanks ? [["ranking", ranking] as const] : []),
   ];
-  const table = rows.map(([name = "", value = ""]) => `  ${name.padEnd(12)}${value}`);
-  const lines = [`mlxcel ${VERSION}`, ...table, "", `  ${curlLine(settings, url)}`, ""];
-  return `${bold(lines[0] ?? "")}\n${lines.slice(1).join("\n")}\n`;
 }
 
-/** A command that can be pasted; a key is left to the reader. */
-function curlLine({ listen, apiKeys, tls }: ServeSettings, url: string): string {
+function rerankerRows({ id }: ModelSettings, info: RerankerInfo): Row[] {
+  return [
+    ["reranker", modelText(id, info, false)],
+    ["max length", `${info.maxLength} tokens per pair`],
+  ];
+}
+
+function modelText(id: string, { family }: ModelInfo, isDefault: boolean): string {
+  return `${id} (${family}${isDefault ? ", the default" : ""})`;
+}
+
+/** Commands that can be pasted; a key is left to the reader. */
+function curlLines(settings: ServeSettings, url: string): string[] {
+  const { listen, apiKeys, tls, embedder, reranker, embedderRanks } = settings;
   const options = [
     ...("socketPath" in listen ? [`--unix-socket ${listen.socketPath}`] : []),
     // -k: a certificate made for testing is signed by nobody that curl knows
@@ -33,7 +68,17 @@ function curlLine({ listen, apiKeys, tls }: ServeSettings, url: string): string 
     ...(apiKeys.length > 0 ? ["-H 'Authorization: Bearer YOUR_KEY'"] : []),
   ];
   const target = "socketPath" in listen ? "http://localhost" : url;
-  return ["curl", ...options, `${target}/v1/embeddings`, `-d '{"input": "Hello, world"}'`].join(
-    " ",
-  );
+  const curl = (path: string, body: string) =>
+    ["curl", ...options, `${target}${path}`, `-d '${body}'`].join(" ");
+  return [
+    ...(embedder ? [curl("/v1/embeddings", '{"input": "Hello, world"}')] : []),
+    ...(reranker || embedderRanks
+      ? [
+          curl(
+            "/v1/rerank",
+            '{"query": "What purrs?", "documents": ["The cat sleeps.", "It rains."]}',
+          ),
+        ]
+      : []),
+  ];
 }

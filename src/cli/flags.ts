@@ -1,9 +1,11 @@
 /**
- * The one table of flags. The parser, `--help`, the README's table and the type of the parsed settings all come
- * from it: to add a flag, add a row.
+ * The one table of the server's flags. The parser, `--help`, the README's table and the type of the parsed settings
+ * all come from it: to add a flag, add a row.
  */
 import { z } from "zod";
 import { DEFAULT_MODEL } from "../hub/resolve.ts";
+import { flag, flagsOf, type FlagTable } from "./flag-table.ts";
+import { IGNORED_FLAGS, UNAVAILABLE_FLAGS } from "./foreign-flags.ts";
 import {
   byteSize,
   commaList,
@@ -14,44 +16,6 @@ import {
   text,
   wholeNumber,
 } from "./values.ts";
-
-export const FLAG_GROUPS = [
-  "Model",
-  "Embeddings",
-  "Server",
-  "Access",
-  "Resources",
-  "Logs",
-  "Other",
-] as const;
-
-export interface FlagSpec {
-  readonly group: (typeof FLAG_GROUPS)[number];
-  readonly help: string;
-  /** What stands for the value in `--help`. Absent: a switch. */
-  readonly placeholder?: string;
-  /** Other spellings; those of llama-server among them. */
-  readonly aliases?: readonly string[];
-  /** Spellings without a value that stand for one, such as `--no-truncate` for `--truncate error`. */
-  readonly shortcuts?: Readonly<Record<string, string>>;
-  /** llama-server's variables, read when MLXCEL_<FLAG> is not set. */
-  readonly llamaEnv?: readonly string[];
-  /** Read from the command line only. */
-  readonly noEnv?: true;
-  /** Text that goes through the validator like a given value. */
-  readonly default?: string;
-  /** Every occurrence counts: the schema reads a list. Otherwise the last one wins. */
-  readonly repeats?: true;
-  /** Never printed back. */
-  readonly secret?: true;
-}
-
-const specs = z.registry<FlagSpec>();
-
-function flag<Schema extends z.ZodType>(schema: Schema, spec: FlagSpec): Schema {
-  specs.add(schema, spec);
-  return schema;
-}
 
 /** Reads the raw texts of all flags, keyed by the flag's name in camel case, into typed settings. */
 export const flagsSchema = z.object({
@@ -67,13 +31,18 @@ export const flagsSchema = z.object({
     placeholder: "NAME",
     help: "Model that answers embedding requests; must be an embedder.",
   }),
+  rerankerModel: flag(text("a directory or a repository name").optional(), {
+    group: "Model",
+    placeholder: "NAME",
+    help: "Model that answers rerank requests: a classifier with one label, or a generative reranker of the Qwen3 kind.",
+  }),
   alias: flag(commaList("one or more names, separated by commas").optional(), {
     group: "Model",
     placeholder: "NAMES",
     aliases: ["-a"],
     llamaEnv: ["LLAMA_ARG_ALIAS"],
     repeats: true,
-    help: "More names that requests may use for the model, separated by commas.",
+    help: "More names that requests may use for the -m model, else for the only model, else for the embedder; separated by commas.",
   }),
   modelsDir: flag(text("a directory").optional(), {
     group: "Model",
@@ -90,7 +59,7 @@ export const flagsSchema = z.object({
     group: "Embeddings",
     aliases: ["--embeddings"],
     llamaEnv: ["LLAMA_ARG_EMBEDDINGS"],
-    help: "Serve embeddings only. This version does so in any case.",
+    help: "Serve embeddings; rerank requests are refused, unless --rerank is given too.",
   }),
   embeddingMaxLength: flag(wholeNumber(0), {
     group: "Embeddings",
@@ -98,7 +67,7 @@ export const flagsSchema = z.object({
     aliases: ["-c", "--ctx-size"],
     llamaEnv: ["LLAMA_ARG_CTX_SIZE"],
     default: "0",
-    help: "Longest text in tokens. Can only lower the model's own limit; 0 keeps that.",
+    help: "Longest text in tokens (without an embedder: longest pair). Can only lower the model's own limit; 0 keeps that.",
   }),
   truncate: flag(oneOf(["on", "error"]), {
     group: "Embeddings",
@@ -107,11 +76,11 @@ export const flagsSchema = z.object({
     default: "on",
     help: "Over-long texts: cut them, or refuse the request. The last of these flags wins; a request's own `truncate` beats them.",
   }),
-  pooling: flag(oneOf(["mean", "cls", "last", "max"]).optional(), {
+  pooling: flag(oneOf(["mean", "cls", "last", "max", "rank"]).optional(), {
     group: "Embeddings",
-    placeholder: "mean|cls|last|max",
+    placeholder: "mean|cls|last|max|rank",
     llamaEnv: ["LLAMA_ARG_POOLING"],
-    help: "How token vectors become one vector. Default: what the model's files say.",
+    help: "How token vectors become one vector; rank is the same as --rerank. Default: what the model's files say.",
   }),
   embdNormalize: flag(wholeNumber(-1).optional(), {
     group: "Embeddings",
@@ -131,19 +100,37 @@ export const flagsSchema = z.object({
     llamaEnv: ["LLAMA_ARG_BATCH", "LLAMA_ARG_UBATCH"],
     repeats: true,
     default: "auto",
-    help: "Tokens in one forward pass; auto (or 0) is 16 texts of full length. Of several values the largest counts.",
+    help: "Tokens in one forward pass; auto (or 0) is 16 texts, or 8 pairs, of full length. Of several values the largest counts.",
   }),
   embeddingQueueDepth: flag(wholeNumber(0), {
     group: "Embeddings",
     placeholder: "REQUESTS",
     default: "8",
-    help: "Requests that may wait; one more is refused with 503. 0 is the default.",
+    help: "Requests that may wait for a model, rerankers included; one more is refused with 503. 0 is the default.",
   }),
   embeddingRequestTimeoutSecs: flag(wholeNumber(0, 2_000_000), {
     group: "Embeddings",
     placeholder: "SECONDS",
     default: "120",
     help: "A request without an answer by then ends with 504. 0 is the default.",
+  }),
+  rerank: flag(onOff(), {
+    group: "Reranking",
+    aliases: ["--reranking"],
+    llamaEnv: ["LLAMA_ARG_RERANKING"],
+    help: "Serve ranking. With a reranker: nothing else, unless --embedding is given too. Without one the embedder ranks as well.",
+  }),
+  rerankBatchSize: flag(wholeNumber(0), {
+    group: "Reranking",
+    placeholder: "PAIRS",
+    default: "0",
+    help: "Hard cap on the pairs of query and document in one forward pass; 0 leaves it to --batch-tokens.",
+  }),
+  rerankScores: flag(oneOf(["sigmoid", "raw"]), {
+    group: "Reranking",
+    placeholder: "sigmoid|raw",
+    default: "sigmoid",
+    help: "Scores from 0 to 1, or the model's own numbers (logits). A request's own `raw_scores` beats it.",
   }),
   host: flag(text("a host name, an address or a path ending in .sock"), {
     group: "Server",
@@ -244,36 +231,13 @@ export const flagsSchema = z.object({
 
 export type Flags = z.output<typeof flagsSchema>;
 
-/** One row of the table with its derived spellings. */
-export interface Flag extends FlagSpec {
-  /** Key in `Flags`. */
-  readonly key: string;
-  /** `--embedding-batch-size` */
-  readonly name: string;
-  /** Variables in the order they are read: MLXCEL_<FLAG>, then llama-server's. */
-  readonly env: readonly string[];
-}
+export const FLAGS = flagsOf(flagsSchema);
 
-export const FLAGS: readonly Flag[] = Object.entries(flagsSchema.shape).map(([key, schema]) => {
-  const spec = specs.get(schema);
-  if (!spec) throw new Error(`the flag ${key} has no row in the table`);
-  const words = key.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
-  const ownEnv = `MLXCEL_${words.replaceAll("-", "_").toUpperCase()}`;
-  return {
-    ...spec,
-    key,
-    name: `--${words}`,
-    env: spec.noEnv ? [] : [ownEnv, ...(spec.llamaEnv ?? [])],
-  };
-});
-
-/** All spellings of a flag, one letter first, then its name; those of its shortcuts not included. */
-export function spellings(flag: Flag): string[] {
-  const aliases = flag.aliases ?? [];
-  const isOneLetter = (spelling: string) => spelling.length === 2;
-  return [
-    ...aliases.filter(isOneLetter),
-    flag.name,
-    ...aliases.filter((alias) => !isOneLetter(alias)),
-  ];
-}
+export const SERVE: FlagTable<typeof flagsSchema> = {
+  command: "mlxcel",
+  schema: flagsSchema,
+  flags: FLAGS,
+  bareWord: "a model is named with -m",
+  ignored: IGNORED_FLAGS,
+  unavailable: UNAVAILABLE_FLAGS,
+};

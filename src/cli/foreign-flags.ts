@@ -65,10 +65,8 @@ export interface UnavailableFlag {
   readonly isSwitch?: true;
   /** Values that only name what happens anyway, and are therefore fine. */
   readonly fine?: readonly string[];
-  readonly llamaEnv?: string;
 }
 
-const EMBEDDINGS_ONLY = "this version serves embeddings only";
 const TEXT_ONLY = "this version reads text only, no images";
 const NO_DOWNLOADS =
   "this version does not download models; put the model's files in a directory and give that to -m";
@@ -78,15 +76,6 @@ const DEFAULT_PROFILE = "this version has the default behaviour only";
 
 /** Flags whose effect would be missed: refused with the reason. */
 export const UNAVAILABLE_FLAGS: readonly UnavailableFlag[] = [
-  { spellings: ["--reranker-model"], why: EMBEDDINGS_ONLY },
-  { spellings: ["--rerank-batch-size"], why: EMBEDDINGS_ONLY, fine: ["0"] },
-  {
-    spellings: ["--rerank", "--reranking"],
-    why: EMBEDDINGS_ONLY,
-    isSwitch: true,
-    llamaEnv: "LLAMA_ARG_RERANKING",
-  },
-  { spellings: ["--rerank-scores"], why: EMBEDDINGS_ONLY, fine: ["sigmoid"] },
   { spellings: ["--media-path", "--max-images", "--max-image-payload-size"], why: TEXT_ONLY },
   { spellings: ["--allow-private-media"], why: TEXT_ONLY, isSwitch: true },
   { spellings: ["-mm", "--mmproj", "-mmu", "--mmproj-url"], why: TEXT_ONLY },

@@ -1,7 +1,8 @@
 import { expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { FLAGS, spellings } from "./flags.ts";
+import { spellings } from "./flag-table.ts";
+import { FLAGS } from "./flags.ts";
 import { flagsMarkdown, helpText } from "./help.ts";
 
 test("help names every spelling of every flag", () => {

@@ -1,25 +1,55 @@
-import { FLAG_GROUPS, FLAGS, spellings, type Flag } from "./flags.ts";
+import { spellings, type Flag, type FlagTable } from "./flag-table.ts";
+import { FLAGS, SERVE } from "./flags.ts";
 import { VERSION } from "./version.ts";
 
 const WIDTH = 80;
 const INDENT = 6;
 
+/** What `--help` says besides the flags. */
+interface HelpText {
+  /** One line that says what it does. */
+  readonly title: string;
+  /** Ways to call it, with a remark each. */
+  readonly usage: readonly (readonly [string, string])[];
+  readonly closing?: string;
+}
+
 /** The text of `mlxcel --help`, at most 80 columns wide. */
 export function helpText(colour: boolean): string {
-  const bold = (text: string) => (colour ? `\u001b[1m${text}\u001b[22m` : text);
-  const dim = (text: string) => (colour ? `\u001b[2m${text}\u001b[22m` : text);
+  return commandHelp(
+    SERVE,
+    {
+      title: `${VERSION}: embeddings and reranking over HTTP on Apple MLX`,
+      usage: [
+        ["mlxcel [serve] [flags]", "start the server"],
+        ["mlxcel embed -t TEXT...", "print the vectors of texts"],
+        ["mlxcel rerank -q QUERY -d DOC...", "print documents, best first"],
+        ["mlxcel doctor [--json]", "check this machine and the native libraries"],
+        ["mlxcel help | version", "print this text, or the version"],
+      ],
+      closing:
+        "Every flag that takes part in serving is also read from MLXCEL_<FLAG>, as in MLXCEL_MAX_BODY_SIZE=1GiB; a flag beats a variable. " +
+        "llama-server's other spellings are accepted: those without effect here are named at the start. " +
+        "The other commands list their own flags with --help.",
+    },
+    colour,
+  );
+}
+
+/** The text of a command's `--help`, at most 80 columns wide. */
+export function commandHelp(table: FlagTable, text: HelpText, colour: boolean): string {
+  const bold = (part: string) => (colour ? `\u001b[1m${part}\u001b[22m` : part);
+  const dim = (part: string) => (colour ? `\u001b[2m${part}\u001b[22m` : part);
+  const column = Math.max(...text.usage.map(([call]) => call.length)) + 3;
   const lines = [
-    `${bold("mlxcel")} ${VERSION}: embeddings over HTTP on Apple MLX`,
+    `${bold(table.command)} ${text.title}`,
     "",
     bold("Usage"),
-    "  mlxcel [serve] [flags]   start the server",
-    "  mlxcel doctor [--json]   check this machine and the native libraries",
-    "  mlxcel help              print this text",
-    "  mlxcel version           print the version",
+    ...text.usage.map(([call, remark]) => `  ${call.padEnd(column)}${remark}`.trimEnd()),
   ];
-  for (const group of FLAG_GROUPS) {
+  for (const group of new Set(table.flags.map((flag) => flag.group))) {
     lines.push("", bold(group));
-    for (const flag of FLAGS.filter((candidate) => candidate.group === group)) {
+    for (const flag of table.flags.filter((candidate) => candidate.group === group)) {
       lines.push(...wrap(signature(flag), 2, 6).map(bold));
       lines.push(...wrap(flag.help, INDENT));
       const facts = [
@@ -29,14 +59,7 @@ export function helpText(colour: boolean): string {
       if (facts.length > 0) lines.push(...wrap(facts.join("; "), INDENT).map(dim));
     }
   }
-  lines.push(
-    "",
-    ...wrap(
-      "Every flag that takes part in serving is also read from MLXCEL_<FLAG>, as in MLXCEL_MAX_BODY_SIZE=1GiB; a flag beats a variable. " +
-        "llama-server's other spellings are accepted: those without effect here are named at the start.",
-      0,
-    ),
-  );
+  if (text.closing) lines.push("", ...wrap(text.closing, 0));
   return `${lines.join("\n")}\n`;
 }
 

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { FLAGS, spellings } from "./flags.ts";
+import { spellings } from "./flag-table.ts";
+import { FLAGS } from "./flags.ts";
 import { IGNORED_FLAGS, UNAVAILABLE_FLAGS } from "./foreign-flags.ts";
 import { parseFlags, type Environment } from "./parse.ts";
 import { UsageError } from "./usage-error.ts";
@@ -31,6 +32,8 @@ describe("defaults", () => {
       embeddingRequestTimeoutSecs: 120,
       device: "auto",
       metrics: false,
+      rerankBatchSize: 0,
+      rerankScores: "sigmoid",
       logFormat: "text",
       logLevel: "info",
     });
@@ -73,6 +76,12 @@ describe("spellings", () => {
   test("--truncate and --no-truncate: the last one wins", () => {
     expect(flags("--truncate on --no-truncate").truncate).toBe("error");
     expect(flags("--no-truncate --truncate on").truncate).toBe("on");
+  });
+
+  test.each(["--rerank", "--reranking"])("%s", (flag) => {
+    expect(flags(flag).rerank).toBe(true);
+    expect(flags("", { LLAMA_ARG_RERANKING: "1" }).rerank).toBe(true);
+    expect(flags("").rerank).toBe(false);
   });
 
   test("a switch takes a value only behind =", () => {
@@ -118,7 +127,8 @@ describe("environment", () => {
     expect(complaint("", { MLXCEL_PORT: "x" })).toBe(
       'MLXCEL_PORT takes a whole number from 0 to 65535, not "x"',
     );
-    expect(complaint("", { LLAMA_ARG_RERANKING: "1" })).toContain("LLAMA_ARG_RERANKING");
+    expect(complaint("", { MLXCEL_COMPAT: "omni" })).toContain("MLXCEL_COMPAT");
+    expect(complaint("", { LLAMA_ARG_RERANKING: "maybe" })).toContain("LLAMA_ARG_RERANKING");
   });
 
   test("variables that are common elsewhere are left alone", () => {
@@ -174,7 +184,8 @@ describe("wrong command lines", () => {
     ["--port 65536", '--port takes a whole number from 0 to 65535, not "65536"'],
     ["--port 1.5", '--port takes a whole number from 0 to 65535, not "1.5"'],
     ["--truncate maybe", '--truncate takes on or error, not "maybe"'],
-    ["--pooling rank", '--pooling takes mean, cls, last or max, not "rank"'],
+    ["--pooling none", '--pooling takes mean, cls, last, max or rank, not "none"'],
+    ["--rerank-scores logits", '--rerank-scores takes sigmoid or raw, not "logits"'],
     ["--device tpu", '--device takes auto, gpu or cpu, not "tpu"'],
     ["-c -5", '-c takes a whole number, 0 or more, not "-5"'],
     ["--embd-normalize -2", '--embd-normalize takes a whole number, -1 or more, not "-2"'],
@@ -223,13 +234,6 @@ describe("llama-server's other flags", () => {
     expect(parsed.port).toBe(81);
     expect(ignored).toEqual(["-np", "--no-webui", "-fa", "-ngl", "-fa"]);
   });
-
-  test.each(["--reranker-model x", "--rerank", "--reranking", "--rerank-batch-size 4"])(
-    "%s: embeddings only",
-    (line) => {
-      expect(complaint(line)).toBe(`${line.split(" ")[0]}: this version serves embeddings only`);
-    },
-  );
 
   test.each([
     "--compat llama-server",

@@ -1,17 +1,14 @@
-import { FLAGS, flagsSchema, spellings, type Flag, type Flags } from "./flags.ts";
-import {
-  IGNORED_FLAGS,
-  UNAVAILABLE_FLAGS,
-  type Follows,
-  type UnavailableFlag,
-} from "./foreign-flags.ts";
+import type { z } from "zod";
+import { spellings, type Flag, type FlagTable } from "./flag-table.ts";
+import { SERVE, type Flags } from "./flags.ts";
+import type { Follows, UnavailableFlag } from "./foreign-flags.ts";
 import { nearest } from "./nearest.ts";
 import { UsageError } from "./usage-error.ts";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-export interface ParsedFlags {
-  readonly flags: Flags;
+export interface ParsedFlags<T = Flags> {
+  readonly flags: T;
   /** Flags of llama-server that were given and have no effect here, as spelled. */
   readonly ignored: readonly string[];
 }
@@ -35,27 +32,36 @@ type Meaning =
   | { readonly kind: "ignored"; readonly follows: Follows }
   | { readonly kind: "unavailable"; readonly unavailable: UnavailableFlag };
 
-const MEANINGS = meanings();
+/** Reads the server's command line and environment; see `readCommandLine`. */
+export function parseFlags(args: readonly string[], env: Environment): ParsedFlags {
+  return readCommandLine(SERVE, args, env);
+}
 
 /**
- * Reads the command line, then the environment for what it left open. Own code instead of `util.parseArgs`:
+ * Reads a command line, then the environment for what it left open. Own code instead of `util.parseArgs`:
  * that takes `-np` for `-n -p`, and llama-server has many such spellings.
  *
  * @throws UsageError one line that names the flag or variable and what it takes
  */
-export function parseFlags(args: readonly string[], env: Environment): ParsedFlags {
-  const reading: Reading = { given: new Map(), ignored: [] };
+export function readCommandLine<Schema extends z.ZodObject>(
+  table: FlagTable<Schema>,
+  args: readonly string[],
+  env: Environment,
+): ParsedFlags<z.output<Schema>> {
+  const reading: Reading = { table, meanings: meanings(table), given: new Map(), ignored: [] };
   for (let index = 0; index < args.length;) {
-    index += readFlag(args[index] ?? "", args[index + 1], reading);
+    index += readFlag(args[index] ?? "", args.slice(index + 1), reading);
   }
-  refuseUnavailableEnv(env);
-  for (const flag of FLAGS) {
+  refuseUnavailableEnv(table, env);
+  for (const flag of table.flags) {
     if (!reading.given.has(flag)) reading.given.set(flag, fromEnv(flag, env));
   }
-  return { flags: validate(reading.given), ignored: reading.ignored };
+  return { flags: validate(table, reading.given), ignored: reading.ignored };
 }
 
 interface Reading {
+  readonly table: FlagTable;
+  readonly meanings: ReadonlyMap<string, Meaning>;
   readonly given: Map<Flag, Given[]>;
   readonly ignored: string[];
 }
@@ -64,65 +70,68 @@ interface Reading {
 interface Argument {
   readonly source: string;
   readonly inline: string | undefined;
-  /** undefined also when it is a flag itself. */
-  readonly next: string | undefined;
+  /** The words behind it up to the next flag. */
+  readonly following: readonly string[];
 }
 
 /** Reads one flag and returns how many arguments it took. */
-function readFlag(argument: string, following: string | undefined, reading: Reading): number {
-  if (!/^-./.test(argument)) {
-    throw new UsageError(`unexpected argument "${argument}"; a model is named with -m`);
+function readFlag(word: string, rest: readonly string[], reading: Reading): number {
+  const { table, meanings, given, ignored } = reading;
+  if (!/^-./.test(word)) {
+    throw new UsageError(`unexpected argument "${word}"; ${table.bareWord}`);
   }
-  const [, source = argument, inline] = /^([^=]+)=(.*)$/s.exec(argument) ?? [];
-  const next = following === undefined || MEANINGS.has(following) ? undefined : following;
-  const meaning = MEANINGS.get(source);
+  const [, source = word, inline] = /^([^=]+)=(.*)$/s.exec(word) ?? [];
+  const nextFlag = rest.findIndex((following) => meanings.has(following));
+  const argument = { source, inline, following: nextFlag < 0 ? rest : rest.slice(0, nextFlag) };
+  const meaning = meanings.get(source);
   switch (meaning?.kind) {
     case undefined:
-      throw new UsageError(unknownFlag(source));
+      throw new UsageError(unknownFlag(source, table));
     case "ignored":
-      reading.ignored.push(source);
-      return takesNext(meaning.follows, { source, inline, next }) ? 2 : 1;
+      ignored.push(source);
+      return takesNext(meaning.follows, argument) ? 2 : 1;
     case "unavailable":
-      requireFine(meaning.unavailable, { source, inline, next });
+      requireFine(meaning.unavailable, argument);
       return inline === undefined ? 2 : 1;
     case "flag": {
       const implied = meaning.shorthandFor ?? (meaning.flag.placeholder ? undefined : "on");
-      const text = textOf(meaning, { source, inline: inline ?? implied, next });
-      reading.given.set(meaning.flag, [
-        ...(reading.given.get(meaning.flag) ?? []),
-        { source, text },
-      ]);
-      return (inline ?? implied) === undefined ? 2 : 1;
+      const texts = textsOf(meaning, { ...argument, inline: inline ?? implied });
+      const before = given.get(meaning.flag) ?? [];
+      given.set(meaning.flag, [...before, ...texts.map((text) => ({ source, text }))]);
+      return (inline ?? implied) === undefined ? 1 + texts.length : 1;
     }
   }
 }
 
-function takesNext(follows: Follows, { inline, next }: Argument): boolean {
+function takesNext(follows: Follows, { inline, following: [next] }: Argument): boolean {
   if (inline !== undefined || next === undefined) return false;
   return follows === "value" || (follows === "choice" && /^(on|off|auto|0|1)$/.test(next));
 }
 
 function requireFine({ isSwitch, fine, why }: UnavailableFlag, argument: Argument): void {
-  const value = isSwitch ? undefined : (argument.inline ?? argument.next);
+  const value = isSwitch ? undefined : (argument.inline ?? argument.following[0]);
   if (value === undefined || !fine?.includes(value)) {
     throw new UsageError(`${argument.source}: ${why}`);
   }
 }
 
-function textOf({ flag, shorthandFor }: FlagMeaning, { source, inline, next }: Argument): string {
+function textsOf(
+  { flag, shorthandFor }: FlagMeaning,
+  { source, inline, following }: Argument,
+): readonly string[] {
   if (shorthandFor !== undefined && inline !== shorthandFor) {
     throw new UsageError(`${source} takes no value; it stands for ${flag.name} ${shorthandFor}`);
   }
-  const text = inline ?? next;
-  if (text === undefined)
+  if (inline !== undefined) return [inline];
+  if (following.length === 0)
     throw new UsageError(`${source} needs a value: ${source} ${flag.placeholder}`);
-  return text;
+  return flag.takesMany ? following : following.slice(0, 1);
 }
 
-function unknownFlag(source: string): string {
-  const known = FLAGS.flatMap((flag) => [...spellings(flag), ...Object.keys(flag.shortcuts ?? {})]);
+function unknownFlag(source: string, { flags, command }: FlagTable): string {
+  const known = flags.flatMap((flag) => [...spellings(flag), ...Object.keys(flag.shortcuts ?? {})]);
   const guess = nearest(source, known);
-  return `unknown flag ${source}; ${guess ? `did you mean ${guess}? ` : ""}mlxcel --help lists them all`;
+  return `unknown flag ${source}; ${guess ? `did you mean ${guess}? ` : ""}${command} --help lists them all`;
 }
 
 /** An empty variable counts as not set. A flag that repeats takes all of llama-server's variables. */
@@ -136,12 +145,12 @@ function fromEnv(flag: Flag, env: Environment): Given[] {
   return flag.repeats ? set : set.slice(0, 1);
 }
 
-function refuseUnavailableEnv(env: Environment): void {
-  for (const { spellings: names, why, isSwitch, fine, llamaEnv } of UNAVAILABLE_FLAGS) {
+function refuseUnavailableEnv({ unavailable = [] }: FlagTable, env: Environment): void {
+  for (const { spellings: names, why, isSwitch, fine } of unavailable) {
     const own = names
       .filter((name) => name.startsWith("--"))
       .map((name) => `MLXCEL_${name.slice(2).replaceAll("-", "_").toUpperCase()}`);
-    for (const source of llamaEnv ? [...own, llamaEnv] : own) {
+    for (const source of own) {
       const value = env[source]?.trim() ?? "";
       const isOff = isSwitch && /^(0|false|off|no|disabled)$/i.test(value);
       if (value !== "" && !isOff && !fine?.includes(value))
@@ -150,18 +159,21 @@ function refuseUnavailableEnv(env: Environment): void {
   }
 }
 
-function validate(given: ReadonlyMap<Flag, readonly Given[]>): Flags {
+function validate<Schema extends z.ZodObject>(
+  { schema, flags }: FlagTable<Schema>,
+  given: ReadonlyMap<Flag, readonly Given[]>,
+): z.output<Schema> {
   const texts: Record<string, string | readonly string[]> = {};
   for (const [flag, values] of given) {
-    const all = textsOf(flag, values);
+    const all = givenTexts(flag, values);
     const last = all.at(-1);
     if (last !== undefined) texts[flag.key] = flag.repeats ? all : last;
   }
-  const parsed = flagsSchema.safeParse(texts);
+  const parsed = schema.safeParse(texts);
   if (parsed.success) return parsed.data;
 
   const [issue] = parsed.error.issues;
-  const flag = FLAGS.find(({ key }) => key === issue?.path[0]);
+  const flag = flags.find(({ key }) => key === issue?.path[0]);
   if (!issue || !flag) throw parsed.error;
   const position = issue.path[1];
   const wrong = given.get(flag)?.at(typeof position === "number" ? position : -1);
@@ -170,25 +182,25 @@ function validate(given: ReadonlyMap<Flag, readonly Given[]>): Flags {
 }
 
 /** What was given, else the default; a switch is off by default. */
-function textsOf(flag: Flag, values: readonly Given[]): string[] {
+function givenTexts(flag: Flag, values: readonly Given[]): string[] {
   if (values.length > 0) return values.map(({ text }) => text);
   const fallback = flag.default ?? (flag.placeholder === undefined ? "off" : undefined);
   return fallback === undefined ? [] : [fallback];
 }
 
-function meanings(): ReadonlyMap<string, Meaning> {
-  const table = new Map<string, Meaning>();
-  for (const [spelling, follows] of IGNORED_FLAGS)
-    table.set(spelling, { kind: "ignored", follows });
-  for (const unavailable of UNAVAILABLE_FLAGS) {
+function meanings(table: FlagTable): ReadonlyMap<string, Meaning> {
+  const found = new Map<string, Meaning>();
+  for (const [spelling, follows] of table.ignored ?? [])
+    found.set(spelling, { kind: "ignored", follows });
+  for (const unavailable of table.unavailable ?? []) {
     for (const spelling of unavailable.spellings)
-      table.set(spelling, { kind: "unavailable", unavailable });
+      found.set(spelling, { kind: "unavailable", unavailable });
   }
-  for (const flag of FLAGS) {
-    for (const spelling of spellings(flag)) table.set(spelling, { kind: "flag", flag });
+  for (const flag of table.flags) {
+    for (const spelling of spellings(flag)) found.set(spelling, { kind: "flag", flag });
     for (const [spelling, shorthandFor] of Object.entries(flag.shortcuts ?? {})) {
-      table.set(spelling, { kind: "flag", flag, shorthandFor });
+      found.set(spelling, { kind: "flag", flag, shorthandFor });
     }
   }
-  return table;
+  return found;
 }

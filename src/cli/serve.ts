@@ -1,37 +1,40 @@
 import { startServer } from "../http/server.ts";
-import { colourWanted, createLogger } from "../serving/log.ts";
+import { colourWanted, createLogger, type Logger } from "../serving/log.ts";
+import { RankingEmbedder } from "../serving/ranking-embedder.ts";
 import { WorkerHost } from "../serving/worker-host.ts";
 import type { ModelInfo } from "../worker/job.ts";
-import { banner } from "./banner.ts";
-import type { ServeSettings } from "./settings.ts";
+import { banner, type LoadedModels } from "./banner.ts";
+import { hostOf } from "./model-host.ts";
+import type { ModelSettings, ServeSettings } from "./settings.ts";
 import { VERSION } from "./version.ts";
 
 /**
  * Serves until SIGINT or SIGTERM, then finishes what runs; a second signal ends it at once. Returns the exit code.
- * It listens before the model is loaded, so that `/health` can say so and a taken port is reported at once.
+ * It listens before the models are loaded, so that `/health` can say so and a taken port is reported at once.
  *
- * @throws Error one line, when the address can't be listened on or the model can't be loaded
+ * @throws Error one line, when the address can't be listened on or a model can't be loaded
  */
 export async function serve(settings: ServeSettings): Promise<number> {
   for (const notice of settings.notices) process.stderr.write(`mlxcel: ${notice}\n`);
   const stopSignal = nextStopSignal();
   const logger = createLogger({ format: settings.logFormat, level: settings.logLevel });
-  const embedder = new WorkerHost({
-    ...settings.embedder,
-    logger,
-    workerUrl: new URL("../worker/model-worker.ts", import.meta.url),
-  });
+  const hosts = startHosts(settings, logger);
+  const { embedder } = hosts;
+  const ranker =
+    hosts.reranker ??
+    (embedder && settings.embedderRanks ? new RankingEmbedder(embedder) : undefined);
   const server = await startServer({
     ...settings,
-    providers: { embedder },
+    providers: { embedder, ranker },
     version: VERSION,
     logger,
   });
   try {
-    const loaded = await Promise.race([embedder.load(), stopSignal]);
+    const loaded = await Promise.race([loadAll(hosts), stopSignal]);
     if (loaded) {
       const colour = colourWanted(process.stdout);
-      warnOfCappedLength(settings, loaded);
+      warnOfCappedLength(settings.embedder, loaded.embedder);
+      warnOfCappedLength(settings.reranker, loaded.reranker);
       process.stdout.write(banner(settings, loaded, server.url, colour));
       await stopSignal;
     }
@@ -39,15 +42,40 @@ export async function serve(settings: ServeSettings): Promise<number> {
     await Promise.race([server.stop(), nextStopSignal()]);
     return 0;
   } finally {
-    embedder.close();
+    hosts.embedder?.close();
+    hosts.reranker?.close();
   }
 }
 
-function warnOfCappedLength({ embedder }: ServeSettings, { maxLength }: ModelInfo): void {
-  const asked = embedder.worker.maxLength;
-  if (asked === undefined || asked <= maxLength) return;
+interface Hosts {
+  readonly embedder?: WorkerHost | undefined;
+  readonly reranker?: WorkerHost | undefined;
+}
+
+function startHosts({ embedder, reranker }: ServeSettings, logger: Logger): Hosts {
+  return {
+    embedder: embedder && hostOf(embedder, logger),
+    reranker: reranker && hostOf(reranker, logger),
+  };
+}
+
+/** Loads both at the same time; the first that fails ends the start. */
+async function loadAll({ embedder, reranker }: Hosts): Promise<LoadedModels> {
+  const [vectors, scores] = await Promise.all([embedder?.load(), reranker?.load()]);
+  return {
+    embedder: vectors?.kind === "embedding" ? vectors : undefined,
+    reranker: scores?.kind === "reranker" ? scores : undefined,
+  };
+}
+
+function warnOfCappedLength(
+  settings: ModelSettings | undefined,
+  info: ModelInfo | undefined,
+): void {
+  const asked = settings?.worker.maxLength;
+  if (!settings || !info || asked === undefined || asked <= info.maxLength) return;
   process.stderr.write(
-    `mlxcel: --embedding-max-length ${asked} is capped to ${maxLength}, the limit of ${embedder.id}\n`,
+    `mlxcel: --embedding-max-length ${asked} is capped to ${info.maxLength}, the limit of ${settings.id}\n`,
   );
 }
 

@@ -17,9 +17,7 @@ beforeAll(() => {
   root = mkdtempSync(join(tmpdir(), "mlxcel-settings-"));
   const bert = { model_type: "bert", architectures: ["BertModel"] };
   checkpoint("owner/embedder", bert);
-  checkpoint("owner/other", bert);
   checkpoint("sentence-transformers/all-MiniLM-L6-v2", bert);
-  checkpoint("owner/chat", { model_type: "qwen3", architectures: ["Qwen3ForCausalLM"] });
   checkpoint("owner/ranker", {
     model_type: "bert",
     architectures: ["BertForSequenceClassification"],
@@ -34,54 +32,15 @@ function settings(args: readonly string[], env: Environment = {}) {
   return resolveSettings(parseFlags(["--models-dir", root, ...args], env), env);
 }
 
-describe("which model is served", () => {
-  test("none named: the default, and the settings say so", () => {
-    const { embedder } = settings([]);
-    expect(embedder).toMatchObject({ id: "all-MiniLM-L6-v2", isDefault: true });
-    expect(embedder.names).toEqual(["all-MiniLM-L6-v2", "sentence-transformers/all-MiniLM-L6-v2"]);
-  });
-
-  test.each(["-m", "--embedding-model"])(
-    "%s names it: id, repository and aliases all count",
-    (flag) => {
-      const { embedder } = settings([flag, "owner/embedder", "--alias", "a,b"]);
-      expect(embedder).toMatchObject({ id: "embedder", isDefault: false });
-      expect(embedder.names).toEqual(["embedder", "owner/embedder", "a", "b"]);
-      expect(embedder.worker.directory).toBe(join(root, "owner", "embedder"));
-    },
-  );
-
-  test("both flags may name one model in two ways", () => {
-    const path = join(root, "owner", "embedder");
-    const { embedder } = settings(["-m", path, "--embedding-model", "owner/embedder"]);
-    expect(embedder.names).toEqual(["embedder", path, "owner/embedder"]);
-  });
-
-  test("two embedders contradict each other: both are named", () => {
-    const both = () => settings(["-m", "owner/embedder", "--embedding-model", "owner/other"]);
-    expect(both).toThrow(UsageError);
-    expect(both).toThrow(
-      "-m owner/embedder and --embedding-model owner/other are two embedding models",
-    );
-  });
-
-  test("a chat model or a reranker is refused by what it is", () => {
-    expect(() => settings(["-m", "owner/chat"])).toThrow(
-      "owner/chat is a chat model; this version serves embeddings only: drop -m",
-    );
-    expect(() => settings(["-m", "owner/ranker"])).toThrow(
-      "owner/ranker is a reranker; this version serves embeddings only",
-    );
-    expect(() => settings(["--embedding-model", "owner/ranker"])).toThrow(
-      "--embedding-model owner/ranker is a reranker",
-    );
-    expect(() => settings(["-m", "owner/chat"])).not.toThrow(UsageError);
-  });
-});
+function onlyEmbedder(args: readonly string[]) {
+  const { embedder, reranker } = settings(args);
+  if (!embedder || reranker) throw new Error("expected an embedder alone");
+  return embedder;
+}
 
 describe("limits", () => {
   test("0 stands for the default", () => {
-    const { embedder } = settings(
+    const embedder = onlyEmbedder(
       "-c 0 --embedding-queue-depth 0 --embedding-request-timeout-secs 0 --embedding-batch-size 0".split(
         " ",
       ),
@@ -92,7 +51,7 @@ describe("limits", () => {
   });
 
   test("values reach the worker, also above 255", () => {
-    const { embedder } = settings(
+    const embedder = onlyEmbedder(
       "-c 64 --embedding-request-timeout-secs 900 -b 512 --pooling cls --embd-normalize 0 --cache-limit 0".split(
         " ",
       ),
@@ -105,6 +64,38 @@ describe("limits", () => {
       normalize: 0,
       cacheLimitBytes: 0,
     });
+  });
+});
+
+describe("rerankers", () => {
+  test("share the limits of the queue, and have their own of the batch", () => {
+    const { embedder, reranker } = settings(
+      "-m owner/embedder --reranker-model owner/ranker --rerank-batch-size 4 --embedding-batch-size 2 --embedding-queue-depth 3 --embedding-request-timeout-secs 7 -c 64".split(
+        " ",
+      ),
+    );
+    for (const model of [embedder, reranker]) {
+      expect(model).toMatchObject({ queueDepth: 3, requestTimeoutMs: 7000 });
+    }
+    expect(embedder?.worker).toMatchObject({ kind: "embedding", batchRows: 2, maxLength: 64 });
+    expect(reranker?.worker).toMatchObject({ kind: "reranker", batchRows: 4 });
+    expect(reranker?.worker.maxLength).toBeUndefined();
+  });
+
+  test("alone they take the length limit; 0 pairs leaves the batch to the token budget", () => {
+    const { reranker } = settings("-m owner/ranker -c 64 --rerank-batch-size 0".split(" "));
+    expect(reranker?.worker).toMatchObject({ maxLength: 64 });
+    expect(reranker?.worker.batchRows).toBeUndefined();
+  });
+
+  test("--rerank-scores raw makes logits the default", () => {
+    expect(settings([]).rawScores).toBe(false);
+    expect(settings(["--rerank-scores", "raw"]).rawScores).toBe(true);
+  });
+
+  test("--pooling rank overrides no pooling", () => {
+    expect(onlyEmbedder(["--pooling", "rank"]).worker.pooling).toBeUndefined();
+    expect(settings(["--pooling", "rank"]).embedderRanks).toBe(true);
   });
 });
 
@@ -147,6 +138,13 @@ describe("access", () => {
       "https://a.example",
     ]);
   });
+});
+
+test("a model that the flags for kinds switch off is named in a notice", () => {
+  const both = ["-m", "owner/embedder", "--reranker-model", "owner/ranker"];
+  expect(settings([...both, "--rerank"]).notices).toEqual([
+    "--rerank serves ranking only: -m owner/embedder is not loaded",
+  ]);
 });
 
 test("flags without effect are named in one notice, each once", () => {

@@ -1,16 +1,20 @@
-import { readFileSync, realpathSync, statSync } from "node:fs";
-import { kindOf, readCheckpoint, type CheckpointKind } from "../checkpoint/checkpoint.ts";
-import { DEFAULT_MODEL, resolveModel, type ResolvedModel } from "../hub/resolve.ts";
+import { readFileSync, statSync } from "node:fs";
 import type { Listen, TlsFiles } from "../http/server.ts";
 import type { LogLevel } from "../serving/log.ts";
 import type { WorkerSettings } from "../worker/protocol.ts";
 import type { Flags } from "./flags.ts";
+import { chooseModels, type ChosenModel } from "./model-choice.ts";
 import type { Environment, ParsedFlags } from "./parse.ts";
 import { UsageError } from "./usage-error.ts";
 
 /** Everything the server needs to start, with names resolved and conflicts ruled out. */
 export interface ServeSettings {
-  readonly embedder: EmbedderSettings;
+  readonly embedder?: ModelSettings | undefined;
+  readonly reranker?: ModelSettings | undefined;
+  /** The embedder answers rerank requests, too. */
+  readonly embedderRanks: boolean;
+  /** Scores are logits unless the request says otherwise. */
+  readonly rawScores: boolean;
   readonly listen: Listen;
   /** Paths of PEM files that exist. */
   readonly tls?: TlsFiles | undefined;
@@ -28,13 +32,7 @@ export interface ServeSettings {
   readonly notices: readonly string[];
 }
 
-export interface EmbedderSettings {
-  /** The name that answers carry. */
-  readonly id: string;
-  /** Every name that requests may use: the id, the path or repository as given, aliases. */
-  readonly names: readonly string[];
-  /** No flag named a model. */
-  readonly isDefault: boolean;
+export interface ModelSettings extends Omit<ChosenModel, "directory"> {
   readonly queueDepth: number;
   readonly requestTimeoutMs: number;
   readonly worker: WorkerSettings;
@@ -48,10 +46,16 @@ const DEFAULT_TIMEOUT_SECS = 120;
  * @throws Error for models and files that are missing or of the wrong kind
  */
 export function resolveSettings({ flags, ignored }: ParsedFlags, env: Environment): ServeSettings {
+  const tls = tlsFiles(flags);
+  const apiKeys = [...new Set([...(flags.apiKey ?? []), ...keysOfFile(flags.apiKeyFile)])];
+  const { embedder, reranker, embedderRanks, notices } = chooseModels(flags, env);
   return {
-    tls: tlsFiles(flags),
-    apiKeys: [...new Set([...(flags.apiKey ?? []), ...keysOfFile(flags.apiKeyFile)])],
-    embedder: embedderSettings(flags, env),
+    tls,
+    apiKeys,
+    embedder: embedder && modelSettings(embedder, flags, embedderWorker(flags)),
+    reranker: reranker && modelSettings(reranker, flags, rerankerWorker(flags, !embedder)),
+    embedderRanks,
+    rawScores: flags.rerankScores === "raw",
     listen: listenAddress(flags),
     corsOrigins: flags.corsOrigins?.includes("*") ? undefined : flags.corsOrigins,
     maxBodyBytes: flags.maxBodySize,
@@ -59,77 +63,60 @@ export function resolveSettings({ flags, ignored }: ParsedFlags, env: Environmen
     truncate: flags.truncate === "on",
     logFormat: flags.logFormat,
     logLevel: flags.logLevel,
-    notices:
-      ignored.length === 0 ? [] : [`accepted without effect: ${[...new Set(ignored)].join(", ")}`],
+    notices: [
+      ...(ignored.length === 0
+        ? []
+        : [`accepted without effect: ${[...new Set(ignored)].join(", ")}`]),
+      ...notices,
+    ],
   };
 }
 
-function embedderSettings(flags: Flags, env: Environment): EmbedderSettings {
-  const models = embedders(flags, env);
-  const [model] = models;
+/** How one model is run, as far as that depends on what it is for. */
+type OwnSettings = Pick<
+  WorkerSettings,
+  "kind" | "pooling" | "normalize" | "maxLength" | "batchRows"
+>;
+
+function embedderWorker(flags: Flags): OwnSettings {
   return {
-    id: model.id,
-    names: [...new Set([...models.flatMap(({ id, name }) => [id, name]), ...(flags.alias ?? [])])],
-    isDefault: flags.model === undefined && flags.embeddingModel === undefined,
+    kind: "embedding",
+    pooling: flags.pooling === "rank" ? undefined : flags.pooling,
+    normalize: flags.embdNormalize,
+    maxLength: flags.embeddingMaxLength || undefined,
+    batchRows: flags.embeddingBatchSize || undefined,
+  };
+}
+
+/** --embedding-max-length, or -c, is for the embedder where there is one. */
+function rerankerWorker(flags: Flags, isAlone: boolean): OwnSettings {
+  return {
+    kind: "reranker",
+    maxLength: (isAlone && flags.embeddingMaxLength) || undefined,
+    batchRows: flags.rerankBatchSize || undefined,
+  };
+}
+
+function modelSettings(
+  { directory, id, names, isDefault }: ChosenModel,
+  flags: Flags,
+  own: OwnSettings,
+): ModelSettings {
+  return {
+    id,
+    names,
+    isDefault,
     queueDepth: flags.embeddingQueueDepth || DEFAULT_QUEUE_DEPTH,
     requestTimeoutMs: (flags.embeddingRequestTimeoutSecs || DEFAULT_TIMEOUT_SECS) * 1000,
     worker: {
-      directory: model.directory,
+      ...own,
+      directory,
       device: flags.device,
-      pooling: flags.pooling,
-      normalize: flags.embdNormalize,
-      maxLength: flags.embeddingMaxLength || undefined,
-      batchRows: flags.embeddingBatchSize || undefined,
       batchTokens: flags.batchTokens,
       memoryLimitBytes: flags.memoryLimit,
       cacheLimitBytes: flags.cacheLimit,
     },
   };
-}
-
-/** The embedder, once per flag that names it: `-m` and `--embedding-model` may name the same one. */
-function embedders(flags: Flags, env: Environment): [ResolvedModel, ...ResolvedModel[]] {
-  const resolveEmbedder = (name: string, problem: (kind: CheckpointKind) => string) => {
-    const model = resolveModel(name, { modelsDir: flags.modelsDir, env });
-    const kind = kindOf(readCheckpoint(model.directory));
-    if (kind !== "embedding") throw new Error(problem(kind));
-    return model;
-  };
-  const { model, embeddingModel } = flags;
-  const main =
-    model === undefined
-      ? undefined
-      : resolveEmbedder(model, (kind) => mainModelProblem(model, kind));
-  const named =
-    embeddingModel === undefined
-      ? undefined
-      : resolveEmbedder(
-          embeddingModel,
-          (kind) =>
-            `--embedding-model ${embeddingModel} is a ${noun(kind)}, not an embedding model`,
-        );
-  if (main && named && realpathSync(main.directory) !== realpathSync(named.directory)) {
-    throw new UsageError(
-      `-m ${main.name} and --embedding-model ${named.name} are two embedding models; name one`,
-    );
-  }
-  if (main) return named ? [main, named] : [main];
-  return [
-    named ??
-      resolveEmbedder(
-        DEFAULT_MODEL,
-        (kind) =>
-          `the default model ${DEFAULT_MODEL} is a ${noun(kind)} in this store; name another with -m`,
-      ),
-  ];
-}
-
-function mainModelProblem(name: string, kind: CheckpointKind): string {
-  return `${name} is a ${noun(kind)}; this version serves embeddings only: drop -m, or give it an embedding model`;
-}
-
-function noun(kind: CheckpointKind): string {
-  return kind === "chat" ? "chat model" : kind;
 }
 
 function listenAddress({ host, port }: Flags): Listen {

@@ -1,0 +1,54 @@
+/** Flags that the commands without a server share. */
+import { DEFAULT_MODEL } from "../hub/resolve.ts";
+import { flag } from "./flag-table.ts";
+import { flagsSchema } from "./flags.ts";
+import { onOff, text } from "./values.ts";
+
+const { modelsDir, device, memoryLimit, cacheLimit, help } = flagsSchema.shape;
+
+export const modelFlags = {
+  model: flag(text("a directory or a repository name").optional(), {
+    group: "Model",
+    placeholder: "NAME",
+    aliases: ["-m"],
+    help: `A directory, or <owner>/<name> in the local store or the Hugging Face cache. Default: ${DEFAULT_MODEL}.`,
+  }),
+  modelsDir,
+};
+
+export const outputFlags = {
+  json: flag(onOff(), {
+    group: "Output",
+    noEnv: true,
+    help: "JSON for programs instead of a table, in the form that the server answers.",
+  }),
+  output: flag(text("a file").optional(), {
+    group: "Output",
+    placeholder: "FILE",
+    aliases: ["-o"],
+    noEnv: true,
+    help: "Write there instead of to stdout.",
+  }),
+};
+
+export const resourceFlags = { device, memoryLimit, cacheLimit, help };
+
+/** The flag that reads texts from a file. */
+export function fileFlag() {
+  return flag(text("a file, or - for stdin").optional(), {
+    group: "Input",
+    placeholder: "FILE",
+    aliases: ["-f"],
+    noEnv: true,
+    help: "One text per line, after those of the command line; - is stdin. A .jsonl file holds JSON on each line: a string, or an object with text.",
+  });
+}
+
+/** The flag that takes --file for JSON lines whatever its name says. */
+export function jsonlFlag() {
+  return flag(onOff(), {
+    group: "Input",
+    noEnv: true,
+    help: "--file holds JSON lines, whatever its name.",
+  });
+}

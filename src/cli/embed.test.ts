@@ -1,0 +1,108 @@
+/** Runs the real program on a reference checkpoint. */
+import { expect, test } from "bun:test";
+import { join } from "node:path";
+import { z } from "zod";
+import { fixture, temporaryDirectory } from "../../test/fixtures/fixtures.ts";
+import { mlxcel } from "./testing/mlxcel.ts";
+
+const MODEL = ["-m", fixture("bert-mean")];
+
+const Envelope = z.strictObject({
+  object: z.literal("list"),
+  data: z.array(
+    z.strictObject({
+      object: z.literal("embedding"),
+      index: z.number(),
+      embedding: z.array(z.number()),
+    }),
+  ),
+  model: z.literal("bert-mean"),
+  usage: z.strictObject({ prompt_tokens: z.number(), total_tokens: z.number() }),
+});
+
+const Expected = z.object({
+  cases: z.array(z.object({ input: z.unknown(), embedding: z.array(z.number()) })),
+});
+
+/** Characters that are within the model's limit, however they are split into tokens. */
+const SHORT = 90;
+
+async function reference(): Promise<{ text: string; embedding: number[] }[]> {
+  const { cases } = Expected.parse(
+    await Bun.file(join(fixture("bert-mean"), "expected.json")).json(),
+  );
+  return cases.flatMap(({ input, embedding }) =>
+    typeof input === "string" && input.trim() !== "" && input.length < SHORT
+      ? [{ text: input, embedding }]
+      : [],
+  );
+}
+
+async function vectors(args: readonly string[], stdin?: string): Promise<number[][]> {
+  const { stdout, stderr, code } = await mlxcel(["embed", ...MODEL, "--json", ...args], stdin);
+  expect({ stderr, code }).toEqual({ stderr: "", code: 0 });
+  return Envelope.parse(JSON.parse(stdout)).data.map(({ embedding }) => embedding);
+}
+
+test("--json has the reference's vectors, in the form of /v1/embeddings", async () => {
+  const cases = (await reference()).slice(0, 4);
+  const given = await vectors(["-t", ...cases.map(({ text }) => text)]);
+  expect(given).toHaveLength(cases.length);
+  cases.forEach(({ embedding }, i) => {
+    const difference = embedding.map((value, k) => Math.abs(value - (given[i]?.[k] ?? NaN)));
+    expect(Math.max(...difference)).toBeLessThan(1e-5);
+  });
+});
+
+test("texts of the command line come before those of the file, which may be JSON lines or stdin", async () => {
+  const directory = temporaryDirectory("embed");
+  const plain = join(directory, "texts.txt");
+  const jsonl = join(directory, "texts.jsonl");
+  await Bun.write(plain, "second\r\nthird\n");
+  await Bun.write(jsonl, '"second"\n{"id":7,"text":"third"}\n');
+  const expected = await vectors(["-t", "first", "second", "third"]);
+  expect(await vectors(["-t", "first", "--file", plain])).toEqual(expected);
+  expect(await vectors(["-t", "first", "--file", jsonl])).toEqual(expected);
+  expect(await vectors(["-t", "first", "--file", "-"], "second\nthird")).toEqual(expected);
+});
+
+test("--npy writes what --json prints, to stdout or a file", async () => {
+  const texts = ["-t", "one", "two", "three"];
+  const path = join(temporaryDirectory("npy"), "vectors.npy");
+  const { bytes, code } = await mlxcel(["embed", ...MODEL, ...texts, "--npy"]);
+  const toFile = await mlxcel(["embed", ...MODEL, ...texts, "--npy", "-o", path]);
+  expect([code, toFile.code, toFile.stdout]).toEqual([0, 0, ""]);
+  expect(await Bun.file(path).bytes()).toEqual(bytes);
+  const header = new TextDecoder("latin1").decode(bytes.subarray(0, 128));
+  expect(header).toContain("'shape': (3, 64)");
+  const floats = new Float32Array(bytes.slice(128).buffer);
+  expect([...floats]).toEqual((await vectors(texts)).flat().map(Math.fround));
+});
+
+test("the table has a line per text and no colours in a pipe", async () => {
+  const { stdout, code } = await mlxcel(["embed", ...MODEL, "-t", "hello\nworld", "-5 degrees"]);
+  expect(code).toBe(0);
+  expect(stdout).toMatch(
+    /^#  text +tokens  vector\n0  hello world .*…\n1  -5 degrees .*…\n\nbert-mean: 64 dimensions, \d+ tokens\n$/,
+  );
+});
+
+test("a text that is too long is cut, and stderr says so", async () => {
+  const { stderr, code } = await mlxcel(["embed", ...MODEL, "-t", "word ".repeat(5000), "--json"]);
+  expect(code).toBe(0);
+  expect(stderr).toMatch(/^mlxcel: 1 of the texts cut to the limit of \d+ tokens\n$/);
+});
+
+test.each([
+  [["-t", "a", "--dimensions", "65"], 2, /dimensions must be an integer from 1 to 64/],
+  [["-t", "a", "--prompt-name", "nope"], 2, /prompt_name "nope" is unknown/],
+  [["-t", ""], 2, /input\[0\] is an empty string/],
+  [["--file", "no-such-file.txt"], 2, /--file no-such-file.txt: no such file/],
+  [["-t", "a", "-m", "./no-such-model"], 1, /no such directory/],
+  [["-t", "a", "-m", fixture("rerank-bert")], 1, /not an embedding model/],
+])("%j exits with one line", async (args, code, line) => {
+  const exit = await mlxcel(["embed", ...MODEL, ...args]);
+  expect({ code: exit.code, stdout: exit.stdout }).toEqual({ code, stdout: "" });
+  expect(exit.stderr).toMatch(line);
+  expect(exit.stderr.trimEnd().split("\n")).toHaveLength(1);
+});

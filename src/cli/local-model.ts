@@ -1,0 +1,93 @@
+/** A model in a worker of its own, for the commands that run without a server. */
+import { kindOf, readCheckpoint } from "../checkpoint/checkpoint.ts";
+import type { ParseContext } from "../dialects/dialect.ts";
+import { DEFAULT_MODEL, resolveModel } from "../hub/resolve.ts";
+import type { Logger } from "../serving/log.ts";
+import type { Provider } from "../serving/provider.ts";
+import { RankingEmbedder } from "../serving/ranking-embedder.ts";
+import { Failure } from "../worker/failure.ts";
+import type { EmbedJob, RerankJob, ResultOf } from "../worker/job.ts";
+import type { WorkerSettings } from "../worker/protocol.ts";
+import { hostOf } from "./model-host.ts";
+import type { Environment } from "./parse.ts";
+import { UsageError } from "./usage-error.ts";
+
+export interface LocalModelFlags {
+  readonly model?: string | undefined;
+  readonly modelsDir?: string | undefined;
+  readonly device: WorkerSettings["device"];
+  readonly memoryLimit?: number | undefined;
+  readonly cacheLimit: number;
+}
+
+/** Every failure reaches the command as a rejection; a log would only repeat it. */
+const SILENT: Logger = { debug() {}, info() {}, warn() {}, error() {} };
+
+export class LocalModel implements Disposable {
+  private constructor(
+    private readonly provider: Provider,
+    private readonly close: () => void,
+    /** For the dialects that turn flags into jobs. */
+    readonly context: ParseContext,
+  ) {}
+
+  /**
+   * Loads the model for its use: an embedder, or anything that can rank.
+   * @throws Error one line, when it is missing, of the wrong kind, or can't be loaded
+   */
+  static async load(
+    use: "embed" | "rank",
+    flags: LocalModelFlags,
+    env: Environment,
+    own: Pick<WorkerSettings, "pooling"> = {},
+  ): Promise<LocalModel> {
+    const { directory, id, name } = resolveModel(flags.model ?? DEFAULT_MODEL, {
+      modelsDir: flags.modelsDir,
+      env,
+    });
+    const kind = kindOf(readCheckpoint(directory)) === "embedding" ? "embedding" : "reranker";
+    if (use === "embed" && kind === "reranker") {
+      throw new Error(`${name} is not an embedding model; mlxcel rerank runs rerankers`);
+    }
+    const { device, memoryLimit: memoryLimitBytes, cacheLimit: cacheLimitBytes } = flags;
+    const host = hostOf(
+      {
+        id,
+        names: [id, name],
+        isDefault: flags.model === undefined,
+        queueDepth: 1,
+        requestTimeoutMs: Number.POSITIVE_INFINITY,
+        worker: { kind, directory, device, memoryLimitBytes, cacheLimitBytes, ...own },
+      },
+      SILENT,
+    );
+    const close = () => host.close();
+    try {
+      const info = await host.load();
+      const provider = use === "rank" && kind === "embedding" ? new RankingEmbedder(host) : host;
+      const model = { id, names: host.names, kind: provider.kind, info };
+      return new LocalModel(provider, close, { model, truncate: true, rawScores: false });
+    } catch (error) {
+      close();
+      throw error;
+    }
+  }
+
+  submit<J extends EmbedJob | RerankJob>(job: J): Promise<ResultOf<J>> {
+    return this.provider.submit(job, new AbortController().signal);
+  }
+
+  [Symbol.dispose](): void {
+    this.close();
+  }
+}
+
+/** What the server would answer with 400 is a wrong command line here. */
+export function asUsage<T>(parse: () => T): T {
+  try {
+    return parse();
+  } catch (error) {
+    if (error instanceof Failure && error.reason === "invalid") throw new UsageError(error.message);
+    throw error;
+  }
+}

@@ -1,0 +1,80 @@
+/** Runs the real program on reference checkpoints. */
+import { describe, expect, test } from "bun:test";
+import { join } from "node:path";
+import { z } from "zod";
+import { fixture, temporaryDirectory } from "../../test/fixtures/fixtures.ts";
+import { mlxcel } from "./testing/mlxcel.ts";
+
+const QUERY = "a cat that sleeps";
+const DOCUMENTS = ["it rains", "the cat sleeps", "a dog", "the cat sleeps"];
+
+const Envelope = z.strictObject({
+  model: z.string(),
+  object: z.literal("list"),
+  results: z.array(
+    z.strictObject({ index: z.number(), relevance_score: z.number(), document: z.string() }),
+  ),
+  usage: z.strictObject({ prompt_tokens: z.number(), total_tokens: z.number() }),
+});
+
+async function ranked(model: string, args: readonly string[]) {
+  const command = ["rerank", "-m", fixture(model), "-q", QUERY, "--json", ...args];
+  const { stdout, stderr, code } = await mlxcel(command);
+  expect({ stderr, code }).toEqual({ stderr: "", code: 0 });
+  return Envelope.parse(JSON.parse(stdout));
+}
+
+describe.each(["rerank-bert", "rerank-qwen3", "bert-mean"])("%s", (model) => {
+  test("--json ranks every document, in the form of /v1/rerank", async () => {
+    const { model: id, results } = await ranked(model, ["-d", ...DOCUMENTS]);
+    expect(id).toBe(model);
+    expect(results.map(({ index }) => index).sort()).toEqual([0, 1, 2, 3]);
+    for (const { index, document } of results) expect(document).toBe(DOCUMENTS[index]!);
+    const scores = results.map(({ relevance_score }) => relevance_score);
+    expect(scores).toEqual(scores.toSorted((a, b) => b - a));
+    const twins = results.filter(({ document }) => document === DOCUMENTS[1]);
+    expect(twins.map(({ index }) => index)).toEqual([1, 3]);
+  });
+});
+
+test("--top-n keeps the best", async () => {
+  const all = await ranked("rerank-bert", ["-d", ...DOCUMENTS]);
+  const best = await ranked("rerank-bert", ["-d", ...DOCUMENTS, "--top-n", "2"]);
+  expect(best.results).toEqual(all.results.slice(0, 2));
+});
+
+test("a file of more documents than one job holds is ranked as a whole", async () => {
+  const lines = Array.from({ length: 300 }, (_, i) => `document ${i % 50} about a cat`);
+  const path = join(temporaryDirectory("rerank"), "docs.txt");
+  await Bun.write(path, lines.join("\n"));
+  const { results, usage } = await ranked("rerank-bert", ["--file", path]);
+  expect(results.map(({ index }) => index).sort((a, b) => a - b)).toEqual(lines.map((_, i) => i));
+  for (const { index, document } of results) expect(document).toBe(lines[index]!);
+  const few = await ranked("rerank-bert", ["-d", ...lines.slice(0, 50)]);
+  expect(usage.total_tokens).toBe(6 * few.usage.total_tokens);
+});
+
+test("the table has a line per document, best first; an embedder's scores are called what they are", async () => {
+  const command = ["-q", QUERY, "-d", ...DOCUMENTS];
+  const judged = await mlxcel(["rerank", "-m", fixture("rerank-bert"), ...command]);
+  expect({ code: judged.code, stderr: judged.stderr }).toEqual({ code: 0, stderr: "" });
+  const [head, ...lines] = judged.stdout.trimEnd().split("\n");
+  expect(head).toBe(" score  #  document");
+  expect(lines).toHaveLength(4);
+  for (const line of lines) expect(line).toMatch(/^ *\d\.\d{4}  \d  \S/);
+  const cosines = await mlxcel(["rerank", "-m", fixture("bert-mean"), ...command]);
+  expect(cosines.stderr).toBe("mlxcel: bert-mean is an embedder: scores are cosines\n");
+});
+
+test.each([
+  [["-m", fixture("rerank-bert"), "--instruction", "Judge"], 2, /instruction means nothing/],
+  [["-m", fixture("rerank-bert"), "-d", " "], 2, /documents\[1\] has no text/],
+  [["-m", fixture("rerank-bert"), "-q", "  "], 2, /-q takes a text/],
+  [["-m", fixture("classifier-bert-2-labels")], 1, /2 labels/],
+  [["-m", "./no-such-model"], 1, /no such directory/],
+])("%j exits with one line", async (args, code, line) => {
+  const exit = await mlxcel(["rerank", "-q", QUERY, "-d", "one", ...args]);
+  expect({ code: exit.code, stdout: exit.stdout }).toEqual({ code, stdout: "" });
+  expect(exit.stderr).toMatch(line);
+  expect(exit.stderr.trimEnd().split("\n")).toHaveLength(1);
+});

@@ -1,0 +1,20 @@
+import { join } from "node:path";
+
+const MAIN = join(import.meta.dir, "..", "..", "main.ts");
+
+/** Runs the real program to its end, without the settings of the person who runs the tests. */
+export async function mlxcel(args: readonly string[], stdin = "") {
+  const child = Bun.spawn([process.execPath, MAIN, ...args], {
+    stdin: Buffer.from(stdin),
+    stdout: "pipe",
+    stderr: "pipe",
+    // threads of OpenBLAS that wait for a busy core make tiny models 100 times slower
+    env: { PATH: process.env["PATH"], OPENBLAS_NUM_THREADS: "1" },
+  });
+  const [bytes, stderr, code] = await Promise.all([
+    child.stdout.bytes(),
+    child.stderr.text(),
+    child.exited,
+  ]);
+  return { bytes, stdout: new TextDecoder().decode(bytes), stderr, code };
+}

@@ -1,0 +1,42 @@
+import { expect, test } from "bun:test";
+import { join } from "node:path";
+import { temporaryDirectory } from "../../test/fixtures/fixtures.ts";
+import { readTexts } from "./text-file.ts";
+import { UsageError } from "./usage-error.ts";
+
+async function read(name: string, content: string, jsonl = false): Promise<string[]> {
+  const path = join(temporaryDirectory("texts"), name);
+  await Bun.write(path, content);
+  return readTexts({ path, jsonl });
+}
+
+test("a text per line, whatever the line ends and with or without the last one", async () => {
+  for (const content of ["a b\nc\n", "a b\nc", "a b\r\nc\r\n", "\ufeffa b\nc"]) {
+    expect(await read("texts.txt", content)).toEqual(["a b", "c"]);
+  }
+});
+
+test("JSON lines by the file's name, or when the flag says so", async () => {
+  const content = '"a\\nb"\n{"text":"c","id":1}\n';
+  for (const name of ["texts.jsonl", "TEXTS.JSONL", "texts.ndjson"]) {
+    expect(await read(name, content)).toEqual(["a\nb", "c"]);
+  }
+  expect(await read("texts.txt", content, true)).toEqual(["a\nb", "c"]);
+});
+
+test.each([
+  ["texts.txt", "", "is empty"],
+  ["texts.txt", "a\n\nb\n", "line 2 is blank"],
+  ["texts.txt", "a\n \t\n", "line 2 is blank"],
+  ["texts.jsonl", '"a"\n{"txt":"b"}', "line 2 is no JSON string and no object with text"],
+  ["texts.jsonl", '"a"\n5', "line 2 is no JSON string"],
+  ["texts.jsonl", "plain", "line 1 is no JSON string"],
+  ["texts.jsonl", '{"text":5}', "line 1 is no JSON string"],
+  ["texts.jsonl", '""', "line 1 is blank"],
+])("%s %j: %s", async (name, content, message) => {
+  await expect(read(name, content)).rejects.toThrow(message);
+});
+
+test("a file that is not there is a wrong command line", async () => {
+  await expect(readTexts({ path: "/no/such/file", jsonl: false })).rejects.toThrow(UsageError);
+});
