@@ -2,6 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { fixture } from "../test/fixtures/fixtures.ts";
 
 const MAIN = join(import.meta.dir, "main.ts");
 
@@ -105,6 +106,17 @@ describe("exit code 1: something is missing", () => {
     expect(stderr).toMatch(
       /^mlxcel: model sentence-transformers\/all-MiniLM-L6-v2 not found: .*\n$/,
     );
+  });
+
+  const twoLabels = fixture("classifier-bert-2-labels");
+  test.each([
+    { args: ["-m", twoLabels] },
+    { args: ["--reranker-model", twoLabels] },
+    { args: ["-m", fixture("bert-mean"), "--reranker-model", twoLabels] },
+  ])("a classifier of two labels, alone or beside an embedder: $args", async ({ args }) => {
+    const { stdout, stderr, code } = await mlxcel([...args, "--port", "0"]);
+    expect({ stdout, code }).toEqual({ stdout: "", code: 1 });
+    expect(stderr).toMatch(/^mlxcel: .* is a classifier of 2 labels .*\n$/);
   });
 
   test("the stack is shown under MLXCEL_DEBUG=1 only", async () => {

@@ -3,7 +3,9 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { spellings } from "./flag-table.ts";
 import { FLAGS } from "./flags.ts";
+import { embedHelp } from "./embed.ts";
 import { flagsMarkdown, helpText } from "./help.ts";
+import { rerankHelp } from "./rerank.ts";
 
 test("help names every spelling of every flag", () => {
   const words = new Set(helpText(false).split(/[\s,]+/));
@@ -14,9 +16,14 @@ test("help names every spelling of every flag", () => {
   expect(missing).toEqual([]);
 });
 
-test("help fits 80 columns, with no blanks at line ends", () => {
-  const lines = helpText(false).split("\n");
+test.each([
+  ["serve", helpText],
+  ["embed", embedHelp],
+  ["rerank", rerankHelp],
+])("the help of %s fits 80 columns, with no blanks at line ends", (_, help) => {
+  const lines = help(false).split("\n");
   expect(lines.filter((line) => line.length > 80 || line !== line.trimEnd())).toEqual([]);
+  expect(Bun.stripANSI(help(true))).toBe(help(false));
 });
 
 test("colours add nothing but colours, and only when asked for", () => {

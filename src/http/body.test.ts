@@ -130,3 +130,17 @@ test.each([
   expect(statusCount(received, 400)).toBe(1);
   expect(received).toContain("stood still");
 });
+
+test("a server that stops does not wait for the rest of a body", async () => {
+  const server = await TestServer.start();
+  const framings = ["content-length: 100\r\n\r\n{", "transfer-encoding: chunked\r\n\r\n1\r\n{\r\n"];
+  const exchanges = framings.map((framing) =>
+    rawExchange(server.port, [HEAD + framing], () => false),
+  );
+  await Bun.sleep(50);
+  await server.running.stop();
+  for (const { received, closed } of await Promise.all(exchanges)) {
+    expect(statusCount(received, 503)).toBe(1);
+    expect(closed).toBe(true);
+  }
+});

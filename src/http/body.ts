@@ -4,6 +4,8 @@ export interface BodyLimits {
   readonly maxBytes: number;
   /** A body that stands still for so long is given up. */
   readonly stallMs: number;
+  /** Aborted when the server stops: the rest of a body is not waited for then. */
+  readonly stopping?: AbortSignal | undefined;
 }
 
 /** Bodies announced to be this small are awaited in one piece. */
@@ -58,16 +60,20 @@ async function readStream(
 }
 
 /** Waits for more of the body, but not for ever. A connection that breaks meanwhile counts as cancelled. */
-async function withinStall<T>(more: Promise<T>, { stallMs }: BodyLimits): Promise<T> {
-  const { promise: stalled, reject } = Promise.withResolvers<never>();
+async function withinStall<T>(more: Promise<T>, { stallMs, stopping }: BodyLimits): Promise<T> {
+  const { promise: givenUp, reject } = Promise.withResolvers<never>();
   const timer = setTimeout(() => reject(new StalledBody(stallMs)), stallMs);
+  const stop = () => reject(new Failure("unavailable", "the server is shutting down"));
+  if (stopping?.aborted) stop();
+  stopping?.addEventListener("abort", stop, { once: true });
   try {
-    return await Promise.race([more, stalled]);
+    return await Promise.race([more, givenUp]);
   } catch (error) {
     if (error instanceof Failure) throw error;
     throw new Failure("cancelled", "the connection broke while the body was read");
   } finally {
     clearTimeout(timer);
+    stopping?.removeEventListener("abort", stop);
   }
 }
 

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import { CONTEXT } from "../dialects/testing/context.ts";
-import { unpackItems } from "../worker/items.ts";
+import { CONTEXT, jsonOf, RERANK_CONTEXT, rerankResult } from "../dialects/testing/context.ts";
+import { textsOf, unpackItems } from "../worker/items.ts";
 import type { Body } from "./body.ts";
 import { Codec } from "./codec.ts";
 import { expectedVector } from "./testing/deterministic-provider.ts";
@@ -28,6 +28,25 @@ test("parses as the HTTP thread does, with the items packed", async () => {
     { text: "😀" },
     { text: "x\ufffd" },
   ]);
+});
+
+test("the documents of a rerank request come back packed, their echo beside them", async () => {
+  const codec = new Codec(WORKER, new MemoryLogger());
+  const documents = [{ text: "grün", id: 1 }, "😀"];
+  const body = bodyOf({ query: "q", documents, return_documents: true });
+  const { job, render } = await codec.parse("rerank", body, RERANK_CONTEXT);
+  expect(job.kind === "rerank" && "offsets" in job.items && textsOf(job.items)).toEqual([
+    "grün",
+    "😀",
+  ]);
+  const answer = await codec.render("rerank", rerankResult([0.25, 0.5]), render);
+  codec.stop();
+  expect(jsonOf(answer)).toMatchObject({
+    results: [
+      { index: 1, document: "😀" },
+      { index: 0, document: { text: "grün", id: 1 } },
+    ],
+  });
 });
 
 test("failures keep their reason and their field", async () => {

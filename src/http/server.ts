@@ -59,7 +59,9 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     logger,
   );
   const metrics = options.metrics ? new ServerMetrics(loadedProviders(providers)) : undefined;
+  const stopping = new AbortController();
   const body = {
+    stopping: stopping.signal,
     maxBytes: options.maxBodyBytes,
     stallMs: options.bodyStallMs ?? BODY_STALL_MS,
   };
@@ -76,7 +78,9 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   return {
     url: "socketPath" in listen ? `unix:${listen.socketPath}` : withoutSlash(server.url),
     async stop() {
-      await application.drain();
+      const drained = application.drain();
+      stopping.abort();
+      await drained;
       await server.stop();
       codec.stop();
     },
