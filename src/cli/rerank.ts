@@ -1,7 +1,8 @@
 /** `mlxcel rerank`: documents in the order in which they answer a query, without a server. */
 import { z } from "zod";
 import type { RankingOptions } from "../dialects/dialect.ts";
-import { ranking, rerank as rerankDialect } from "../dialects/rerank/rerank.ts";
+import { ranking } from "../dialects/rerank/ranking.ts";
+import { rerank as rerankDialect } from "../dialects/rerank/rerank.ts";
 import { colourWanted } from "../serving/log.ts";
 import type { RerankResult } from "../worker/job.ts";
 import { rerankInChunks } from "./chunks.ts";
@@ -146,7 +147,7 @@ const LEAST_TEXT_COLUMNS = 20;
 function rankingTable({ documents, result, render }: Ranked, colour: boolean): string {
   const { scores, order } = ranking(result, render);
   const textColumns = Math.max(LEAST_TEXT_COLUMNS, terminalColumns() - NUMBERS_COLUMNS);
-  const rows = Array.from(order, (item) => [
+  const rows = order.map((item) => [
     (scores[item] ?? 0).toFixed(4),
     String(item),
     shortText(documents[item] ?? "", textColumns),

@@ -1,5 +1,6 @@
 import { Failure } from "../../worker/failure.ts";
 import type { EmbedItem } from "../../worker/job.ts";
+import { MAX_DOCUMENTS } from "./ranking.ts";
 
 const SHAPE = "a string or an object with text";
 
@@ -18,6 +19,9 @@ export function rankedItems(value: unknown, name: string): EmbedItem[] {
   }
   if (value.length === 0) {
     throw new Failure("invalid", `${name} is an empty list: there is nothing to rank`, name);
+  }
+  if (value.length > MAX_DOCUMENTS) {
+    throw new Failure("invalid", `${name} has more than ${MAX_DOCUMENTS} entries: split it`, name);
   }
   return value.map((item: unknown, i) => ({ text: rankedText(item, `${name}[${i}]`) }));
 }

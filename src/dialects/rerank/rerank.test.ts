@@ -177,6 +177,12 @@ describe("wrong values are refused by the name of their field", () => {
   });
 });
 
+test("more documents than can be put in order are refused", () => {
+  const documents = new Array(2 ** 21 + 1).fill("x");
+  const failure = failureOf(() => parse({ documents }));
+  expect(failure).toMatchObject({ reason: "invalid", param: "documents" });
+});
+
 describe("answers", () => {
   test("best first, with the index in the request, the model and the usage", () => {
     expect(answer({}, [0.25, 0.75, 0.5])).toEqual({

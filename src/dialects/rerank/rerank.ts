@@ -13,6 +13,7 @@ import { JsonBuffer, requireFinite } from "../json-buffer.ts";
 import { checkModel, quote, validate } from "../request.ts";
 import { echoedItem, echoedItems } from "./echo.ts";
 import { rankedItems, rankedText } from "./items.ts";
+import { ranking } from "./ranking.ts";
 import { rerankSchema } from "./schema.ts";
 
 type RerankFields = ReturnType<typeof validate<typeof rerankSchema>>;
@@ -106,17 +107,6 @@ function rerankAnswer(
   return { result, options };
 }
 
-/** The scores that a request asked for, and its items in the order of the answer: best first, equals by index. */
-export function ranking(
-  result: RerankResult,
-  { rawScores, topN }: RankingOptions,
-): { readonly scores: Float32Array; readonly order: Uint32Array } {
-  const scores = rawScores ? result.rawScores : result.scores;
-  const order = Uint32Array.from(scores, (_, i) => i);
-  order.sort((a, b) => scores[b]! - scores[a]! || a - b);
-  return { scores, order: order.subarray(0, topN) };
-}
-
 function writeResults(
   json: JsonBuffer,
   result: RerankResult,
@@ -126,9 +116,8 @@ function writeResults(
   const { scores, order } = ranking(result, options);
   json.raw("[");
   order.forEach((item, place) => {
-    json.raw(`${place > 0 ? "," : ""}{"index":${item},"${key.score}":`).float(scores, item);
+    json.raw(`${place > 0 ? "},{" : "{"}"index":${item},"${key.score}":`).float(scores, item);
     if (options.echo) json.raw(`,"${key.echo}":`).bytes(echoedItem(options.echo, item));
-    json.raw("}");
   });
-  json.raw("]");
+  json.raw("}]");
 }
