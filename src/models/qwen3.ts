@@ -12,7 +12,8 @@ import { linear, type Linear } from "../nn/linear.ts";
 import { headRmsNorm, rmsNorm, type Norm } from "../nn/norms.ts";
 import { raggedBatch, type RaggedBatch } from "../nn/ragged.ts";
 import { inverseFrequencies, rotation, type Rotation } from "../nn/rope.ts";
-import { RowLayout } from "../nn/row-layout.ts";
+import { RowLayout, rowStarts } from "../nn/row-layout.ts";
+import { oneLabel } from "./classifier.ts";
 import { parseConfig } from "./config.ts";
 import type { ModelFamily } from "./family.ts";
 
@@ -73,7 +74,36 @@ export const qwen3: ModelFamily = {
   weightPrefixes: ["model."],
   instructionPrompt: (task) => `Instruct: ${task}\nQuery:`,
   load: (config, weights) => new Qwen3(parse(config), weights),
+  loadClassifier(config, weights) {
+    const parsed = parse(config);
+    const decoder = new Qwen3(parsed, weights);
+    const { vocabSize, maxPositions, hiddenSize } = decoder;
+    const score = oneLabel(weights, "score", { inputs: hiddenSize, bias: false });
+    return {
+      vocabSize,
+      maxPositions,
+      logits(batch) {
+        const judged = judgedTokens(batch, parsed.pad_token_id);
+        // [N, H] -> [B, H] -> [B, 1] -> [B]
+        const states = mx.take(decoder.forward(batch), mx.fromInt32(judged, [judged.length]), 0);
+        return mx.reshape(score(states), [judged.length]);
+      },
+    };
+  },
 };
+
+/**
+ * [B] place of the last token of each row that is not the padding token. A row may really end in that token, which
+ * the reference implementation cannot tell from padding; a row of nothing else is judged by its first.
+ */
+function judgedTokens({ ids, lengths }: RaggedBatch, padId: number | null | undefined): Int32Array {
+  return rowStarts(lengths).map((start, row) => {
+    const last = start + lengths[row]! - 1;
+    if (padId == null) return last;
+    for (let token = last; token > start; token--) if (ids[token] !== padId) return token;
+    return start;
+  });
+}
 
 /** A decoder and as much of its output head as is needed to compare the logits of a few tokens. */
 export interface PartialLanguageModel {

@@ -23,13 +23,11 @@ export class KvCache {
     this.length = layers[0]?.keys.shape[0] ?? 0;
   }
 
-  /** For evaluation. */
-  get tensors(): Tensor[] {
-    return this.layers.flatMap(({ keys, values }) => [keys, values]);
-  }
-
   free(): void {
-    for (const tensor of this.tensors) tensor.free();
+    for (const { keys, values } of this.layers) {
+      keys.free();
+      values.free();
+    }
   }
 }
 
