@@ -287,8 +287,8 @@ test("metrics count requests by route and status, with bounded labels", async ()
     "mlxcel_items_total 3",
     "mlxcel_tokens_total 7",
     "mlxcel_requests_refused_busy_total 1",
-    'mlxcel_queue_waiting{model="tiny"} 0',
-    'mlxcel_model_ready{model="tiny"} 1',
+    'mlxcel_queue_waiting{model="tiny",kind="embedding"} 0',
+    'mlxcel_model_ready{model="tiny",kind="embedding"} 1',
   ]) {
     expect(text).toContain(line);
   }

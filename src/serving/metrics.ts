@@ -35,7 +35,7 @@ export class ServerMetrics {
     buckets: DURATION_BUCKETS_SECONDS,
     registers: [this.#registry],
   });
-  readonly #items = this.#counter("mlxcel_items_total", "Items embedded");
+  readonly #items = this.#counter("mlxcel_items_total", "Items embedded or ranked");
   readonly #tokens = this.#counter(
     "mlxcel_tokens_total",
     "Tokens the models saw, padding excluded",
@@ -58,19 +58,20 @@ export class ServerMetrics {
     new Gauge({
       name: "mlxcel_queue_waiting",
       help: "Requests that wait: admitted, nothing of them started",
-      labelNames: ["model"],
+      labelNames: ["model", "kind"],
       registers: [this.#registry],
       collect() {
-        for (const { id, waiting } of providers) this.set({ model: id }, waiting);
+        for (const { id, kind, waiting } of providers) this.set({ model: id, kind }, waiting);
       },
     });
     new Gauge({
       name: "mlxcel_model_ready",
       help: "1 when the model answers, 0 while it loads or after it failed",
-      labelNames: ["model"],
+      labelNames: ["model", "kind"],
       registers: [this.#registry],
       collect() {
-        for (const { id, state } of providers) this.set({ model: id }, state === "ready" ? 1 : 0);
+        for (const { id, kind, state } of providers)
+          this.set({ model: id, kind }, state === "ready" ? 1 : 0);
       },
     });
     new Gauge({
