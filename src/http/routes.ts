@@ -89,7 +89,8 @@ function loaded(providers: readonly Provider[]): readonly Provider[] {
 }
 
 function modelEntry({ id, names, kind, created }: Provider) {
-  const aliases = names.filter((name) => name !== id);
+  // a path of this machine works as a name too, but is nobody's business
+  const aliases = names.filter((name) => name !== id && !/^[/.~]/.test(name));
   return { id, object: "model", created, owned_by: "mlxcel", kind, aliases };
 }
 

@@ -64,7 +64,7 @@ function newEngine(limits: BatchLimits, onModel: EmbeddingModel = model) {
     const field = { name: "documents", isList: true };
     return submitJob({ kind: "rerank", query, items, field, truncate: true, ...fields });
   };
-  return { submit, rank, batches, started };
+  return { submit, submitJob, rank, batches, started };
 }
 
 function texts(count: number): EmbedItem[] {
@@ -150,6 +150,16 @@ test("a job whose client left is dropped between batches; the others go on", asy
   expect((await failureOf(gone)).reason).toBe("cancelled");
   expect(await vectorsOf(other)).toHaveLength(1);
   expect(engine.batches.length).toBeLessThan(150);
+});
+
+test("an id that the tokenizer has no text for is named", async () => {
+  const { submitJob } = newEngine(NO_LIMITS);
+  const { vocabSize } = model.tokenizer;
+  const failure = await failureOf(
+    submitJob({ kind: "detokenize", ids: Int32Array.of(5, vocabSize) }),
+  );
+  expect(failure.reason).toBe("invalid");
+  expect(failure.param).toBe("tokens[1]");
 });
 
 test("a job that refuses truncation fails whole, names the item, and runs none of its rows", async () => {

@@ -61,6 +61,13 @@ export class Engine<Row extends BatchRow> {
   }
 
   private detokenize({ ids }: DetokenizeJob): Result {
+    const { vocabSize } = this.workload.tokenizer;
+    // Tables are often padded past the tokenizer's own tokens.
+    const unnamed = ids.findIndex((id) => id >= vocabSize);
+    if (unnamed !== -1) {
+      const message = `tokens[${unnamed}] is ${ids[unnamed]}, an id without text: the tokenizer has ${vocabSize}`;
+      throw new Failure("invalid", message, `tokens[${unnamed}]`);
+    }
     return { kind: "detokenize", text: this.workload.tokenizer.decode(ids) };
   }
 

@@ -9,10 +9,18 @@ export const embeddingSchema = z.object({
   content: z.unknown().optional(),
 });
 
+/** Tokenizing holds up the model's worker, about a second at this length. */
+const MAX_TOKENIZE_CHARACTERS = 2 ** 20;
+
 /** POST /tokenize. */
 export const tokenizeSchema = z.object({
   model: optional.string,
-  content: z.string("must be a string"),
+  content: z
+    .string("must be a string")
+    .max(
+      MAX_TOKENIZE_CHARACTERS,
+      `is longer than ${MAX_TOKENIZE_CHARACTERS} characters: tokenize it in parts`,
+    ),
   add_special: optional.boolean,
   with_pieces: optional.boolean,
 });

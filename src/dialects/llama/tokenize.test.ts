@@ -46,6 +46,7 @@ test.each([
   [llamaTokenize, {}, "content"],
   [llamaTokenize, { content: 5 }, "content"],
   [llamaTokenize, { content: "a", with_pieces: 1 }, "with_pieces"],
+  [llamaTokenize, { content: "a".repeat(2 ** 20 + 1) }, "content"],
   [llamaDetokenize, {}, "tokens"],
   [llamaDetokenize, { tokens: "5" }, "tokens"],
   [llamaDetokenize, { tokens: [1, 1000] }, "tokens[1]"],

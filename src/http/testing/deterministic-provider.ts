@@ -46,7 +46,7 @@ export class DeterministicProvider implements Provider {
     this.kind = info.kind;
     this.id = info.kind === "embedding" ? "tiny" : "judge";
     const alias = info.kind === "embedding" ? "text-embedding-3-small" : "rerank-v3.5";
-    this.names = [this.id, `acme/${this.id}`, alias];
+    this.names = [this.id, `acme/${this.id}`, alias, `/models/${this.id}`];
   }
 
   async submit<J extends Job>(job: J, signal: AbortSignal): Promise<ResultOf<J>>;
