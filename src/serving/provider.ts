@@ -17,6 +17,8 @@ export interface Provider {
   readonly created: number;
   /** Requests that wait: admitted, none of their rows started. */
   readonly waiting: number;
+  /** How many may wait; one more is refused. */
+  readonly queueDepth: number;
   /**
    * Admits the job whole or rejects at once with Failure("busy"). Rejects with Failure: "timeout" after the
    * request timeout, "cancelled" when `signal` aborts, "invalid" for a length error, "internal" if the worker fails.

@@ -34,6 +34,10 @@ export class RankingEmbedder implements Provider {
     return this.embedder.waiting;
   }
 
+  get queueDepth(): number {
+    return this.embedder.queueDepth;
+  }
+
   submit<J extends Job>(job: J, signal: AbortSignal): Promise<ResultOf<J>> {
     return this.embedder.submit(job, signal);
   }

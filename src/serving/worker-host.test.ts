@@ -70,7 +70,9 @@ test("a job that can't wait is refused at once and whole, and jobs in a batch do
   expect(host.waiting).toBe(2);
   expect(await reasonOf(host.submit(job("ok"), never))).toBe("busy");
   host.close();
-  expect(await Promise.all([running, ...waiting].map(reasonOf))).toEqual(Array(3).fill("internal"));
+  expect(await Promise.all([running, ...waiting].map(reasonOf))).toEqual(
+    Array(3).fill("unavailable"),
+  );
 });
 
 test("a client that leaves frees its place in the queue at once", async () => {

@@ -1,4 +1,4 @@
-import { Failure } from "../worker/failure.ts";
+import { Failure, type FailureReason } from "../worker/failure.ts";
 import { packedBuffers } from "../worker/items.ts";
 import type { Job, ModelInfo, Result, ResultOf } from "../worker/job.ts";
 import type { FromWorker, ToWorker, WorkerSettings } from "../worker/protocol.ts";
@@ -40,6 +40,7 @@ export class WorkerHost implements Provider {
   info: ModelInfo | undefined;
   created = 0;
   waiting = 0;
+  readonly queueDepth: number;
 
   private worker: Worker | undefined;
   private readonly pending = new Map<number, PendingJob>();
@@ -53,6 +54,7 @@ export class WorkerHost implements Provider {
   constructor(private readonly options: WorkerHostOptions) {
     this.id = options.id;
     this.kind = options.worker.kind;
+    this.queueDepth = options.queueDepth;
     this.names = options.names;
   }
 
@@ -76,7 +78,7 @@ export class WorkerHost implements Provider {
     this.closed = true;
     clearTimeout(this.restartTimer);
     this.worker?.terminate();
-    this.failAll("the server is shutting down");
+    this.failAll("unavailable", "the server is shutting down");
   }
 
   private admit(worker: Worker, job: Job, signal: AbortSignal): Promise<Result> {
@@ -192,7 +194,8 @@ export class WorkerHost implements Provider {
     }
     this.worker = undefined;
     this.state = "loading";
-    this.failAll("its worker stopped unexpectedly and is being restarted; please retry");
+    const reason = "its worker stopped unexpectedly and is being restarted; please retry";
+    this.failAll("internal", `${this.id}: ${reason}`);
     this.restartTimer = setTimeout(() => this.spawn(), this.restartDelayMs);
     this.restartDelayMs = Math.min(2 * this.restartDelayMs, MAX_RESTART_DELAY_MS);
   }
@@ -204,9 +207,9 @@ export class WorkerHost implements Provider {
     load.reject(new Error(reason));
   }
 
-  private failAll(reason: string): void {
+  private failAll(reason: FailureReason, message: string): void {
     for (const id of [...this.pending.keys()]) {
-      this.settle(id)?.reject(new Failure("internal", `${this.id}: ${reason}`));
+      this.settle(id)?.reject(new Failure(reason, message));
     }
   }
 

@@ -39,17 +39,18 @@ export class BiEncoderTask extends Task<EmbedRow> {
   }
 
   protected tokenize(item: number): EmbedRow {
-    const { instruction, truncate, field } = this.job;
+    const { instruction, truncate } = this.job;
     const choice =
       item === QUERY ? { promptName: "query", instruction } : { promptName: "document" };
     const row = this.model.tokenize({ text: this.texts[item]! }, choice);
-    if (row.truncated && !truncate) {
-      const name = item === QUERY ? "query" : itemField(field, item - 1);
-      throw tooLong(name, this.model.maxLength);
-    }
+    if (row.truncated && !truncate) throw tooLong(this.fieldOf(item), this.model.maxLength);
     if (row.truncated) this.truncated++;
     this.tokens[item] = row.ids.length;
     return row;
+  }
+
+  protected fieldOf(item: number): string {
+    return item === QUERY ? "query" : itemField(this.job.field, item - 1);
   }
 
   protected store(item: number, output: Float32Array): void {

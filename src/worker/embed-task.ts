@@ -35,12 +35,16 @@ export class EmbedTask extends Task<EmbedRow> {
   }
 
   protected tokenize(item: number): EmbedRow {
-    const { promptName, instruction, truncate, field } = this.job;
+    const { promptName, instruction, truncate } = this.job;
     const row = this.model.tokenize(this.items[item]!, { promptName, instruction });
-    if (row.truncated && !truncate) throw tooLong(itemField(field, item), this.model.maxLength);
+    if (row.truncated && !truncate) throw tooLong(this.fieldOf(item), this.model.maxLength);
     if (row.truncated) this.truncated++;
     this.tokens[item] = row.ids.length;
     return row;
+  }
+
+  protected fieldOf(item: number): string {
+    return itemField(this.job.field, item);
   }
 
   /** `output`: the vector as the module chain leaves it before normalization. */

@@ -162,6 +162,23 @@ test("an id that the tokenizer has no text for is named", async () => {
   expect(failure.param).toBe("tokens[1]");
 });
 
+test("a text that the model can't read fails its job alone, and names the item", async () => {
+  const engine = newEngine(NO_LIMITS);
+  const { vocabSize } = model;
+  const items = [{ text: "fine" }, { ids: Int32Array.of(vocabSize) }];
+  const failure = await failureOf(engine.submit(items));
+  expect(failure.reason).toBe("invalid");
+  expect(failure.param).toBe("input[1]");
+  expect(await vectorsOf(engine.submit([{ text: "fine" }]))).toHaveLength(1);
+});
+
+test("a job that can't even be opened fails alone", async () => {
+  const engine = newEngine(NO_LIMITS);
+  const failure = await failureOf(engine.submit([{ text: "a" }], { dimensions: 2 ** 40 }));
+  expect(failure.reason).toBe("internal");
+  expect(await vectorsOf(engine.submit([{ text: "fine" }]))).toHaveLength(1);
+});
+
 test("a job that refuses truncation fails whole, names the item, and runs none of its rows", async () => {
   const engine = newEngine({ ...NO_LIMITS, maxRows: 1 });
   const items = [{ text: "short" }, { text: "long ".repeat(500) }];

@@ -40,7 +40,12 @@ export class Engine<Row extends BatchRow> {
       this.answerAtOnce(id, job);
       return;
     }
-    this.former.add(this.workload.open(id, job, abort));
+    try {
+      this.former.add(this.workload.open(id, job, abort));
+    } catch (error) {
+      this.events.failed(id, internalFailure(error));
+      return;
+    }
     // An error that escapes the loop is a bug: it must end the worker, which then reports every job it held.
     if (!this.looping) void this.loop();
   }

@@ -30,6 +30,9 @@ export interface EmbedJob {
   readonly truncate: boolean;
 }
 
+/** Most components in one result, 1 GiB: what a request may make the server hold is bounded before it is queued. */
+export const MAX_RESULT_FLOATS = 2 ** 28;
+
 export interface EmbedResult {
   readonly kind: "embed";
   /** All vectors one after the other, row-major [rows, dim], f32, every component finite. */

@@ -1,6 +1,6 @@
 /** The thread that owns one model, its tokenizer and its MLX arrays. Talks only in the messages of protocol.ts. */
 import { resultBuffers } from "./job.ts";
-import { type OpenModel, openModel } from "./open-model.ts";
+import type { OpenModel } from "./open-model.ts";
 import type { FromWorker, ToWorker, WorkerSettings } from "./protocol.ts";
 
 declare const self: Worker;
@@ -9,12 +9,14 @@ let model: OpenModel | undefined;
 
 // Set before anything asynchronous happens: a message that finds no handler is lost.
 self.onmessage = ({ data }: MessageEvent<ToWorker>) => {
-  if (data.type === "load") load(data.settings);
+  if (data.type === "load") void load(data.settings);
   else model?.submit(data.id, data.job, data.abort);
 };
 
-function load(settings: WorkerSettings): void {
+async function load(settings: WorkerSettings): Promise<void> {
   try {
+    // Imported here, so that a native library that is missing or broken is an answer and not the worker's death.
+    const { openModel } = await import("./open-model.ts");
     model = openModel(settings, {
       started: (id) => post({ type: "started", id }),
       result: (id, result) => post({ type: "result", id, result }, resultBuffers(result)),

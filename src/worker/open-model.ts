@@ -18,6 +18,9 @@ export interface OpenModel {
 
 /** Loads the model on this thread and runs it once. Throws with the reason, in one line, when it can't be loaded. */
 export function openModel(settings: WorkerSettings, events: EngineEvents): OpenModel {
+  if (settings.device === "gpu" && !mx.metalAvailable()) {
+    throw new Error("--device gpu: Metal is not available here; use --device auto or cpu");
+  }
   const device = mx.openDevice(settings.device);
   if (settings.memoryLimitBytes !== undefined) mx.setMemoryLimit(settings.memoryLimitBytes);
   mx.setCacheLimit(settings.cacheLimitBytes);

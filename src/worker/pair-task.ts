@@ -31,13 +31,17 @@ export class PairTask extends Task<PairRow> {
   }
 
   protected tokenize(item: number): PairRow {
-    const { query, instruction, truncate, field } = this.job;
+    const { query, instruction, truncate } = this.job;
     this.prepared ??= this.model.prepare(query, instruction);
     const row = this.prepared.pair(this.documents[item]!);
-    if (row.truncated && !truncate) throw tooLong(itemField(field, item), this.model.maxLength);
+    if (row.truncated && !truncate) throw tooLong(this.fieldOf(item), this.model.maxLength);
     if (row.truncated) this.truncated++;
     this.tokens[item] = row.tokens;
     return row;
+  }
+
+  protected fieldOf(item: number): string {
+    return itemField(this.job.field, item);
   }
 
   /** `output`: one logit. */

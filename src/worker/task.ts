@@ -1,4 +1,6 @@
 import type { TokenRow } from "../nn/ragged.ts";
+import { UnusableText } from "../pipeline/unusable-text.ts";
+import { Failure } from "./failure.ts";
 import type { Result } from "./job.ts";
 
 /** A tokenized item of some job, before batching. */
@@ -35,8 +37,10 @@ export abstract class Task<Row extends BatchRow = BatchRow> {
     this.pendingItems = count;
   }
 
-  /** Throws Failure("invalid") when the item is too long and may not be cut. */
+  /** Throws Failure("invalid") when the item is too long and may not be cut, UnusableText when it can't be read. */
   protected abstract tokenize(item: number): Row;
+  /** What the item is called in the request. */
+  protected abstract fieldOf(item: number): string;
   /** Keeps what the model computed for an item. */
   protected abstract store(item: number, output: Float32Array): void;
   /** The answer, once `done`. */
@@ -67,7 +71,7 @@ export abstract class Task<Row extends BatchRow = BatchRow> {
     return this.pendingItems === 0;
   }
 
-  /** The next row to run. Throws what `tokenize` throws. */
+  /** The next row to run. Throws Failure("invalid") naming the item that is too long or can't be read. */
   peek(): Row {
     if (this.waiting && this.tokenizeFirst) {
       for (let item = 0; item < this.count; item++) this.row(item);
@@ -92,6 +96,16 @@ export abstract class Task<Row extends BatchRow = BatchRow> {
   }
 
   private row(item: number): Row {
-    return (this.rows[item] ??= this.tokenize(item));
+    return (this.rows[item] ??= this.readable(item));
+  }
+
+  private readable(item: number): Row {
+    try {
+      return this.tokenize(item);
+    } catch (error) {
+      if (!(error instanceof UnusableText)) throw error;
+      const field = this.fieldOf(item);
+      throw new Failure("invalid", `${field} ${error.message}`, field);
+    }
   }
 }
