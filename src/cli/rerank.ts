@@ -61,7 +61,8 @@ const schema = z.object({
 
 type RerankFlags = z.output<typeof schema>;
 
-const RERANK: FlagTable<typeof schema> = {
+/** The table of its flags. */
+export const RERANK: FlagTable<typeof schema> = {
   command: "mlxcel rerank",
   schema,
   flags: flagsOf(schema),

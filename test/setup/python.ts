@@ -10,7 +10,6 @@ import { cacheFolder } from "../../vendor/pinned.ts";
 import { say, step } from "../../vendor/progress.ts";
 import { requireVenv } from "../../vendor/requirements.ts";
 
-const OLDEST_PYTHON = "3.11";
 const requirements = join(import.meta.dir, "requirements.txt");
 const environment = join(import.meta.dir, "../.venv");
 
@@ -56,7 +55,7 @@ async function install(): Promise<void> {
 export async function ensurePython(): Promise<void> {
   const key = createHash("sha256").update(readFileSync(requirements)).digest("hex");
   if (isInstalled(environment, key)) return;
-  requireVenv(OLDEST_PYTHON);
+  requireVenv();
   await exclusively(
     join(cacheFolder, "python.lock"),
     async () => {
