@@ -118,6 +118,35 @@ describe("access", () => {
     expect(() => settings(["--api-key-file", join(root, "no-keys")])).toThrow("holds no key");
   });
 
+  test("a key file may be a pipe, as the shell's <(…) is", async () => {
+    const pipe = join(root, "pipe");
+    Bun.spawnSync(["mkfifo", pipe]);
+    const writer = Bun.spawn(["sh", "-c", 'echo from-a-pipe > "$0"', pipe]);
+    expect(settings(["--api-key-file", pipe]).apiKeys).toEqual(["from-a-pipe"]);
+    await writer.exited;
+  });
+
+  test.each(["--api-key-file", "--ssl-cert-file", "--ssl-key-file"])(
+    "%s that is a directory is named with its flag",
+    (flag) => {
+      const file = join(root, "keys");
+      const others = ["--ssl-cert-file", file, "--ssl-key-file", file];
+      const start = () => settings([...(flag.startsWith("--ssl") ? others : []), flag, root]);
+      expect(start).toThrow(`${flag} ${root}: is a directory, not a file`);
+    },
+  );
+
+  test.each([
+    "-----BEGIN ENCRYPTED PRIVATE KEY-----",
+    "-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED",
+  ])("a key that needs a passphrase is told apart: %s", (head) => {
+    const key = join(root, "encrypted.pem");
+    writeFileSync(key, `${head}\nMIIF\n`);
+    const start = () => settings(["--ssl-cert-file", join(root, "keys"), "--ssl-key-file", key]);
+    expect(start).toThrow("encrypted.pem is encrypted");
+    expect(start).toThrow("openssl pkey -in");
+  });
+
   test("certificate and key go together", () => {
     const file = join(root, "keys");
     expect(() => settings(["--ssl-cert-file", file])).toThrow(UsageError);
@@ -125,9 +154,10 @@ describe("access", () => {
     expect(() => settings(["--ssl-key-file", file, "--ssl-cert-file", "absent.pem"])).toThrow(
       "--ssl-cert-file absent.pem: no such file",
     );
-    expect(settings(["--ssl-key-file", file, "--ssl-cert-file", file]).tls).toEqual({
+    expect(settings(["--ssl-key-file", file, "--ssl-cert-file", file]).tls).toMatchObject({
       certFile: file,
       keyFile: file,
+      key: expect.stringContaining("one"),
     });
   });
 

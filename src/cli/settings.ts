@@ -1,7 +1,7 @@
-import { readFileSync, statSync } from "node:fs";
-import type { Listen, TlsFiles } from "../http/server.ts";
+import type { Listen, Tls } from "../http/server.ts";
 import type { LogLevel } from "../serving/log.ts";
 import type { WorkerSettings } from "../worker/protocol.ts";
+import { readFlagFile } from "./flag-file.ts";
 import type { Flags } from "./flags.ts";
 import { chooseModels, type ChosenModel } from "./model-choice.ts";
 import type { Environment, ParsedFlags } from "./parse.ts";
@@ -16,8 +16,7 @@ export interface ServeSettings {
   /** Scores are logits unless the request says otherwise. */
   readonly rawScores: boolean;
   readonly listen: Listen;
-  /** Paths of PEM files that exist. */
-  readonly tls?: TlsFiles | undefined;
+  readonly tls?: Tls | undefined;
   /** Empty: no key is asked for. */
   readonly apiKeys: readonly string[];
   /** undefined: every origin. */
@@ -46,7 +45,7 @@ const DEFAULT_TIMEOUT_SECS = 120;
  * @throws Error for models and files that are missing or of the wrong kind
  */
 export function resolveSettings({ flags, ignored }: ParsedFlags, env: Environment): ServeSettings {
-  const tls = tlsFiles(flags);
+  const tls = tlsOf(flags);
   const apiKeys = [...new Set([...(flags.apiKey ?? []), ...keysOfFile(flags.apiKeyFile)])];
   const { embedder, reranker, embedderRanks, notices } = chooseModels(flags, env);
   return {
@@ -123,30 +122,33 @@ function listenAddress({ host, port }: Flags): Listen {
   return host.endsWith(".sock") ? { socketPath: host } : { host, port };
 }
 
-function tlsFiles({ sslCertFile, sslKeyFile }: Flags): ServeSettings["tls"] {
+function tlsOf({ sslCertFile, sslKeyFile }: Flags): ServeSettings["tls"] {
   if (sslCertFile === undefined && sslKeyFile === undefined) return undefined;
   if (sslCertFile === undefined)
     throw new UsageError("--ssl-key-file needs --ssl-cert-file beside it");
   if (sslKeyFile === undefined)
     throw new UsageError("--ssl-cert-file needs --ssl-key-file beside it");
-  requireFile("--ssl-cert-file", sslCertFile);
-  requireFile("--ssl-key-file", sslKeyFile);
-  return { certFile: sslCertFile, keyFile: sslKeyFile };
+  const cert = readFlagFile("--ssl-cert-file", sslCertFile);
+  const key = readFlagFile("--ssl-key-file", sslKeyFile);
+  if (ENCRYPTED_KEY.test(key)) {
+    throw new Error(
+      `--ssl-key-file ${sslKeyFile} is encrypted, and nothing here asks for a passphrase: ` +
+        `decrypt it with openssl pkey -in ${sslKeyFile} -out key.pem`,
+    );
+  }
+  return { cert, key, certFile: sslCertFile, keyFile: sslKeyFile };
 }
+
+/** PKCS #8, and the older form of OpenSSL. */
+const ENCRYPTED_KEY = /^-----BEGIN ENCRYPTED PRIVATE KEY-----|^Proc-Type: 4,ENCRYPTED/m;
 
 /** A file without keys is an error: it would leave the server open although keys were asked for. */
 function keysOfFile(path: string | undefined): string[] {
   if (path === undefined) return [];
-  requireFile("--api-key-file", path);
-  const keys = readFileSync(path, "utf8")
+  const keys = readFlagFile("--api-key-file", path)
     .split(/\r?\n/)
     .map((line) => line.trim())
     .filter((line) => line !== "" && !line.startsWith("#"));
   if (keys.length === 0) throw new Error(`--api-key-file ${path} holds no key; write one per line`);
   return keys;
-}
-
-function requireFile(flag: string, path: string): void {
-  if (!statSync(path, { throwIfNoEntry: false })?.isFile())
-    throw new Error(`${flag} ${path}: no such file`);
 }

@@ -1,4 +1,5 @@
 import { existsSync } from "node:fs";
+import { readFlagFile } from "./flag-file.ts";
 import { UsageError } from "./usage-error.ts";
 
 export interface TextFile {
@@ -15,7 +16,7 @@ export interface TextFile {
 export async function readTexts({ path, jsonl }: TextFile): Promise<string[]> {
   const name = path === "-" ? "stdin" : path;
   if (path !== "-" && !existsSync(path)) throw new UsageError(`--file ${path}: no such file`);
-  const content = await (path === "-" ? Bun.stdin : Bun.file(path)).text();
+  const content = path === "-" ? await Bun.stdin.text() : readFlagFile("--file", path);
   const lines = content.replace(/^\ufeff/, "").split(/\r?\n/);
   if (lines.at(-1) === "") lines.pop();
   if (lines.length === 0) throw new Error(`${name} is empty; write one text per line`);

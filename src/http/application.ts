@@ -1,7 +1,7 @@
 import type { Logger } from "../serving/log.ts";
 import type { ServerMetrics } from "../serving/metrics.ts";
 import { Failure, type FailureReason } from "../worker/failure.ts";
-import type { Answer } from "./answer.ts";
+import { JSON_TYPE, type Answer } from "./answer.ts";
 import { PUBLIC_PATHS, type KeyCheck } from "./auth.ts";
 import { StalledBody } from "./body.ts";
 import type { Cors } from "./cors.ts";
@@ -31,22 +31,23 @@ export class Application {
   async handle(request: Request): Promise<Response> {
     this.#running++;
     try {
-      const exchange = new Exchange(request);
-      let failure: Failure | undefined;
-      let answer: Answer;
-      try {
-        answer = await this.#answer(exchange);
-      } catch (thrown) {
-        failure = this.#failure(thrown, exchange);
-        answer = failureAnswer(failure);
-      }
-      const headers = this.#headers(exchange, answer, failure);
-      this.#record(exchange, answer.status, failure?.reason);
-      return new Response(answer.body, { status: answer.status, headers });
+      return await this.#respond(new Exchange(request));
     } finally {
       this.#running--;
       if (this.#draining && this.#running === 0) this.#idle.resolve();
     }
+  }
+
+  /** The answer when `handle` itself failed, which no request should be able to bring about. */
+  broken(error: unknown): Response {
+    this.#options.logger.error("answering failed", { error: String(error) });
+    const { status, body } = failureAnswer(asFailure(error));
+    return new Response(body, { status, headers: { "content-type": JSON_TYPE } });
+  }
+
+  /** Requests without an answer so far. */
+  get running(): number {
+    return this.#running;
   }
 
   /** Refuses new requests from now on; resolves when the running ones are answered. */
@@ -55,16 +56,30 @@ export class Application {
     if (this.#running > 0) await this.#idle.promise;
   }
 
+  async #respond(exchange: Exchange): Promise<Response> {
+    let failure: Failure | undefined;
+    let answer: Answer;
+    try {
+      answer = await this.#answer(exchange);
+    } catch (thrown) {
+      failure = this.#failure(thrown, exchange);
+      answer = failureAnswer(failure);
+    }
+    const headers = this.#headers(exchange, answer, failure);
+    this.#record(exchange, answer.status, failure?.reason);
+    return new Response(answer.body, { status: answer.status, headers });
+  }
+
   #answer(exchange: Exchange): Answer | Promise<Answer> {
     const { router, keys, cors } = this.#options;
     const { request, path } = exchange;
+    exchange.route = router.labelOf(path) ?? exchange.route;
     if (this.#draining) throw new Failure("unavailable", "the server is shutting down");
     if (request.method === "OPTIONS") {
       return { status: 204, body: null, headers: cors.preflight(request.headers) };
     }
     if (!PUBLIC_PATHS.has(path)) keys.require(request.headers);
-    const { label, handler, rest } = router.match(request.method, path);
-    exchange.route = label;
+    const { handler, rest } = router.match(request.method, path);
     return handler(exchange, rest);
   }
 
@@ -95,7 +110,9 @@ export class Application {
     const { route, path, items, tokens, truncated, requestId, request } = exchange;
     const durationMs = exchange.elapsedMs;
     metrics?.record({ route, status, durationMs, items, tokens, truncated, failure });
-    logger.info("request", {
+    // balancers and supervisors ask for health all the time
+    const level = PUBLIC_PATHS.has(path) ? "debug" : "info";
+    logger[level]("request", {
       method: request.method,
       path: path.slice(0, 200),
       status,

@@ -35,6 +35,25 @@ test("multipart bodies are refused", async () => {
   expect((await errorOf(response)).message).toContain("multipart");
 });
 
+test("a compressed body is refused by its header; identity is no compression", async () => {
+  await using server = await TestServer.start();
+  const post = (encoding: string, body: BodyInit) =>
+    server.request("/v1/embeddings", {
+      method: "POST",
+      headers: { "content-encoding": encoding },
+      body,
+    });
+  const zipped = Bun.gzipSync('{"input":"hi"}');
+  for (const encoding of ["gzip", "GZIP", "deflate", "br", "zstd", "identity, gzip"]) {
+    const response = await post(encoding, zipped);
+    expect(response.status).toBe(400);
+    expect((await errorOf(response)).message).toContain("content-encoding");
+  }
+  for (const encoding of ["identity", " Identity ", ""]) {
+    expect((await post(encoding, '{"input":"hi"}')).status).toBe(200);
+  }
+});
+
 test("a chunked body may split a character", async () => {
   await using server = await TestServer.start();
   const body = Buffer.from('{"input":"grün 😀"}');

@@ -11,6 +11,7 @@ export interface BodyLimits {
 /** Bodies announced to be this small are awaited in one piece. */
 const ONE_PIECE_BYTES = 64 * 1024;
 
+const PLAIN_ENCODING = /^\s*(identity)?\s*$/i;
 const MULTIPART = /^\s*multipart\//i;
 
 /** A request's body as it arrived. Not joined: copying a big one would hold up the HTTP thread. */
@@ -20,12 +21,19 @@ export interface Body {
 }
 
 /**
- * Reads a request's body, however it is framed and whatever its content type says, except multipart.
+ * Reads a request's body, however it is framed and whatever its content type says, except multipart and compressed ones.
  * @throws Failure("too_large") above the limit, also for chunked bodies; Failure("invalid")
  */
 export async function readBody(request: Request, limits: BodyLimits): Promise<Body> {
   if (MULTIPART.test(request.headers.get("content-type") ?? "")) {
     throw new Failure("invalid", "multipart bodies are not read: send JSON");
+  }
+  const encoding = request.headers.get("content-encoding") ?? "";
+  if (!PLAIN_ENCODING.test(encoding)) {
+    throw new Failure(
+      "invalid",
+      "compressed bodies are not read: send JSON without content-encoding",
+    );
   }
   const announced = request.headers.get("content-length");
   const announcedBytes = announced === null ? undefined : Number(announced);

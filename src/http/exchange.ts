@@ -5,8 +5,11 @@ export class Exchange {
   readonly requestId: string;
   /** The route that answers, as a bounded label: never a path made up by a client. */
   route = "other";
+  /** Items asked for, whether they were answered or refused. */
   items = 0;
+  /** Tokens that a model saw. */
   tokens = 0;
+  /** Items cut to the length limit. */
   truncated = 0;
 
   constructor(readonly request: Request) {
@@ -19,11 +22,16 @@ export class Exchange {
   }
 }
 
-/** The path of an absolute URL, as sent: neither decoded nor normalised. */
+/**
+ * The path of a request's URL, not percent-decoded. The runtime has resolved dot segments and backslashes in it, as
+ * any URL parser does, except where the Host header is missing or no host name: then it passes on the path and query
+ * alone, as sent. Both end up the same here.
+ */
 function pathOf(url: string): string {
-  const start = url.indexOf("/", url.indexOf("://") + 3);
-  const query = url.indexOf("?", start);
-  return query < 0 ? url.slice(start) : url.slice(start, query);
+  const absolute = url.startsWith("/") ? new URL(`http://localhost${url}`).href : url;
+  const start = absolute.indexOf("/", absolute.indexOf("://") + 3);
+  const length = absolute.slice(start).search(/[?#]/);
+  return length < 0 ? absolute.slice(start) : absolute.slice(start, start + length);
 }
 
 const SANE_ID = /^[\w.:/+=-]{1,128}$/;

@@ -76,12 +76,9 @@ function noteJob(exchange: Exchange, job: Job): void {
 }
 
 function noteResult(exchange: Exchange, result: Result): void {
-  if (result.kind === "embed" || result.kind === "rerank") {
-    exchange.tokens = totalTokens(result);
-    exchange.truncated = result.truncated;
-  } else if (result.kind === "tokenize") {
-    exchange.tokens = result.ids.length;
-  }
+  if (result.kind !== "embed" && result.kind !== "rerank") return;
+  exchange.tokens = totalTokens(result);
+  exchange.truncated = result.truncated;
 }
 
 function answer({ truncated }: Exchange, body: Uint8Array<ArrayBuffer>): Answer {

@@ -64,6 +64,17 @@ test("a query string is no part of the path", async () => {
   expect((await server.request("/health?x=/nope")).status).toBe(200);
 });
 
+test("chat routes say that this version has no chat models, and what -m is for", async () => {
+  await using server = await TestServer.start();
+  for (const path of ["/v1/chat/completions", "/v1/completions"]) {
+    const response = await server.post(path, {});
+    expect(response.status).toBe(501);
+    expect((await errorOf(response)).message).toBe(
+      "this version serves no chat models: -m takes an embedding model or a reranker",
+    );
+  }
+});
+
 test("routes of kinds that are not loaded are 501 and name the flag", async () => {
   await using server = await TestServer.start({ providers: {} });
   const cases = [

@@ -11,8 +11,6 @@ interface Route {
 }
 
 export interface Match {
-  /** The route's path as a bounded label. */
-  readonly label: string;
   readonly handler: Handler;
   /** What follows the prefix, for prefix routes. */
   readonly rest: string;
@@ -49,6 +47,11 @@ export class Router {
     return this;
   }
 
+  /** The route of a path as a bounded label, whatever the verb; undefined for an unknown path. */
+  labelOf(path: string): string | undefined {
+    return this.#find(path)?.route.label;
+  }
+
   /** @throws Failure("not_found"), MethodNotAllowed */
   match(method: string, path: string): Match {
     const found = this.#find(path);
@@ -58,7 +61,7 @@ export class Router {
     const { route, rest } = found;
     const handler = handlerOf(route, method);
     if (!handler) throw new MethodNotAllowed(method, route.label, allowed(route));
-    return { label: route.label, handler, rest };
+    return { handler, rest };
   }
 
   #find(path: string): { route: Route; rest: string } | undefined {

@@ -54,13 +54,13 @@ function addStatusRoutes(router: Router, options: RouteOptions): void {
     .on("GET", "/metrics", () => metricsAnswer(options.metrics));
 }
 
-/** Routes of a kind of model that this server has none of: the answer names the flag that loads one. */
+/** Routes of a kind of model that this version does not run; the answer says what -m is for instead. */
 function addMissingRoutes(router: Router): void {
   for (const path of ["/v1/chat/completions", "/v1/completions"]) {
     router.on("POST", path, () => {
       throw new Failure(
         "not_loaded",
-        "no chat model is loaded: start the server with -m <chat model>",
+        "this version serves no chat models: -m takes an embedding model or a reranker",
       );
     });
   }
@@ -123,6 +123,7 @@ function propsAnswer(providers: readonly Provider[], maxBodyBytes: number): Answ
         max_length: info.maxLength,
         vocab_size: info.vocabSize,
         max_body_bytes: maxBodyBytes,
+        queue_depth: provider.queueDepth,
       },
     };
   });

@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Failure } from "../worker/failure.ts";
 import { expectedVector } from "./testing/deterministic-provider.ts";
+import { MemoryLogger } from "./testing/memory-logger.ts";
 import { embeddingsOf, errorOf, vectorsOf } from "./testing/answers.ts";
 import { TestServer } from "./testing/test-server.ts";
 
@@ -131,7 +132,12 @@ test("props describe every model; what a reranker lacks is null", async () => {
         pooling: "mean",
         normalization: "l2",
         multi_vector: false,
-        limits: { max_length: 16, vocab_size: 1000, max_body_bytes: 4 * 1024 * 1024 },
+        limits: {
+          max_length: 16,
+          vocab_size: 1000,
+          max_body_bytes: 4 * 1024 * 1024,
+          queue_depth: 8,
+        },
       },
       {
         id: "judge",
@@ -142,7 +148,12 @@ test("props describe every model; what a reranker lacks is null", async () => {
         pooling: null,
         normalization: null,
         multi_vector: false,
-        limits: { max_length: 16, vocab_size: 500, max_body_bytes: 4 * 1024 * 1024 },
+        limits: {
+          max_length: 16,
+          vocab_size: 500,
+          max_body_bytes: 4 * 1024 * 1024,
+          queue_depth: 8,
+        },
       },
     ],
   });
@@ -256,22 +267,78 @@ test("a file that is no socket is never replaced", async () => {
   });
 });
 
-test("TLS files that are missing or no certificate are one clear line", async () => {
-  await withDirectory(async (directory) => {
-    const certFile = join(directory, "cert.pem");
-    const keyFile = join(directory, "key.pem");
-    const tls = { certFile, keyFile };
-    await expect(TestServer.start({ tls })).rejects.toThrow(/cannot read the TLS file .*cert\.pem/);
-    await Bun.write(certFile, "garbage");
-    await Bun.write(keyFile, "garbage");
-    await expect(TestServer.start({ tls })).rejects.toThrow("not a PEM certificate");
+test("TLS files that are no certificate are one clear line", async () => {
+  const tls = { cert: "garbage", key: "garbage", certFile: "cert.pem", keyFile: "key.pem" };
+  await expect(TestServer.start({ tls })).rejects.toThrow(
+    "cert.pem and key.pem are not a PEM certificate and its key",
+  );
+});
+
+test.each([
+  [{ host: "192.0.2.1", port: 0 }, "no such address on this machine"],
+  [{ host: "127.0.0.1:8080", port: 0 }, "unknown host; --host takes a name or an address"],
+  [{ socketPath: "/no/such/directory/api.sock" }, "no such directory"],
+  [{ socketPath: `/tmp/${"long".repeat(40)}.sock` }, "too long for a socket"],
+  [{ socketPath: `${import.meta.path}/api.sock` }, "a part of the path is a file"],
+])("an address that cannot be listened on is told in words: %j", async (listen, words) => {
+  await expect(TestServer.start({ listen })).rejects.toThrow(words);
+});
+
+test("a fault on the way to the answer is a 500 in the envelope, and logged", async () => {
+  const logger = new MemoryLogger();
+  logger.info = () => {
+    throw new Error("inner secret");
+  };
+  await using server = await TestServer.start({ logger });
+  const response = await server.request("/props");
+  expect(response.status).toBe(500);
+  expect(await errorOf(response)).toMatchObject({ type: "server_error" });
+  expect(logger.lines).toMatchObject([
+    { level: "error", fields: { error: "Error: inner secret" } },
+  ]);
+});
+
+test("asking for health is logged at debug level only", async () => {
+  await using server = await TestServer.start();
+  for (const path of ["/", "/health", "/v1/health"]) await server.request(path);
+  await server.request("/props");
+  expect(server.logger.lines.map(({ level }) => level)).toEqual([
+    "debug",
+    "debug",
+    "debug",
+    "info",
+  ]);
+});
+
+/** Sends the text and never reads what comes back. */
+async function silentClient(port: number, text: string): Promise<Disposable> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const socket = connect(port, "127.0.0.1", () => {
+    socket.pause();
+    socket.write(text, () => resolve());
   });
+  socket.on("error", () => {}); // the server ends it
+  await promise;
+  return { [Symbol.dispose]: () => void socket.destroy() };
+}
+
+test("stop does not wait for clients that never read, or never end their request's head", async () => {
+  const server = await TestServer.start({ unreadMs: 50 });
+  const body = JSON.stringify({ input: Array(40_000).fill("a") });
+  const head = `POST /v1/embeddings HTTP/1.1\r\nhost: x\r\ncontent-length: ${body.length}\r\n\r\n`;
+  using _reader = await silentClient(server.port, head + body);
+  using _writer = await silentClient(server.port, "GET /health HT");
+  while (server.logger.lines.length === 0) await Bun.sleep(1);
+  await server.running.stop();
+  await expect(server.request("/health")).rejects.toThrow();
 });
 
 test("metrics count requests by route and status, with bounded labels", async () => {
   await using server = await TestServer.start({ metrics: true });
   await server.post("/v1/embeddings", { input: ["a", "b c"] });
   await server.post("/v1/embeddings", { input: "" });
+  await server.post("/tokenize", { content: "many words that no model sees" });
+  await server.post("/props", {});
   await server.request("/made/up/path");
   await server.request("/v1/models/tiny");
   server.embedder.failure = new Failure("busy", "full");
@@ -284,7 +351,9 @@ test("metrics count requests by route and status, with bounded labels", async ()
     'mlxcel_requests_total{route="/v1/embeddings",status="400"} 1',
     'mlxcel_requests_total{route="other",status="404"} 1',
     'mlxcel_requests_total{route="/v1/models/{id}",status="200"} 1',
-    "mlxcel_items_total 3",
+    'mlxcel_requests_total{route="/embed",status="503"} 1',
+    'mlxcel_requests_total{route="/props",status="405"} 1',
+    "mlxcel_items_total 2",
     "mlxcel_tokens_total 7",
     "mlxcel_requests_refused_busy_total 1",
     'mlxcel_queue_waiting{model="tiny",kind="embedding"} 0',
@@ -294,4 +363,14 @@ test("metrics count requests by route and status, with bounded labels", async ()
   }
   expect(text).toMatch(/process_resident_memory_bytes \d+/);
   expect(text).toContain('mlxcel_request_duration_seconds_count{route="/embed"} 1');
+});
+
+test("a request without its key counts for the route that it wanted", async () => {
+  await using server = await TestServer.start({ metrics: true, apiKeys: ["sesame"] });
+  await server.post("/v1/embeddings", { input: "a" });
+  await server.post("/made/up", {});
+  const headers = { authorization: "Bearer sesame" };
+  const text = await (await server.request("/metrics", { headers })).text();
+  expect(text).toContain('mlxcel_requests_total{route="/v1/embeddings",status="401"} 1');
+  expect(text).toContain('mlxcel_requests_total{route="other",status="401"} 1');
 });

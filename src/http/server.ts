@@ -1,9 +1,9 @@
-import { readFileSync, statSync, unlinkSync } from "node:fs";
-import { isIP } from "node:net";
+import { statSync, unlinkSync } from "node:fs";
 import type { Logger } from "../serving/log.ts";
 import { ServerMetrics } from "../serving/metrics.ts";
 import { Application } from "./application.ts";
 import { KeyCheck } from "./auth.ts";
+import { bindMessage } from "./bind-message.ts";
 import { Codec } from "./codec.ts";
 import { Cors } from "./cors.ts";
 import { loadedProviders, type Providers } from "./models.ts";
@@ -12,14 +12,19 @@ import { createRouter } from "./routes.ts";
 export type Listen =
   { readonly host: string; readonly port: number } | { readonly socketPath: string };
 
-export interface TlsFiles {
+export interface Tls {
+  /** Certificate chain, PEM. */
+  readonly cert: string;
+  /** Private key, PEM. */
+  readonly key: string;
+  /** Where they were read from, for messages. */
   readonly certFile: string;
   readonly keyFile: string;
 }
 
 export interface ServerOptions {
   readonly listen: Listen;
-  readonly tls?: TlsFiles | undefined;
+  readonly tls?: Tls | undefined;
   /** None: no key is asked for. */
   readonly apiKeys: readonly string[];
   /** undefined: any origin is echoed. */
@@ -37,19 +42,27 @@ export interface ServerOptions {
   readonly codecWorkerUrl?: URL | undefined;
   /** A body that stands still for so long is given up. */
   readonly bodyStallMs?: number | undefined;
+  /** When the server stops, answers that clients have not read by then are given up. */
+  readonly unreadMs?: number | undefined;
 }
 
 export interface RunningServer {
   readonly url: string;
-  /** Refuses new requests with 503, finishes those that run, then closes. */
+  /** Requests without an answer so far. */
+  readonly running: number;
+  /**
+   * Refuses new requests with 503, finishes those that run, then closes. Clients that do not read their answer or do
+   * not end what they send hold it up for a few seconds at most.
+   */
   stop(): Promise<void>;
 }
 
 const BODY_STALL_MS = 60_000;
+const UNREAD_MS = 5_000;
 
 /**
  * Starts to listen.
- * @throws Error of one line: address in use or not available, unreadable certificate, socket path taken
+ * @throws Error of one line: address in use or not available, no certificate, socket path taken
  */
 export async function startServer(options: ServerOptions): Promise<RunningServer> {
   const { logger, apiKeys, corsOrigins, listen, providers } = options;
@@ -73,76 +86,72 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     metrics,
     logger,
   });
-  if ("socketPath" in listen) await removeStaleSocket(listen.socketPath);
-  const server = bind(application, options);
+  const server = await bind(application, options);
   return {
     url: "socketPath" in listen ? `unix:${listen.socketPath}` : withoutSlash(server.url),
+    get running() {
+      return application.running;
+    },
     async stop() {
       const drained = application.drain();
       stopping.abort();
       await drained;
-      await server.stop();
+      await close(server, options.unreadMs ?? UNREAD_MS);
       codec.stop();
     },
   };
 }
 
-function bind(application: Application, { listen, tls }: ServerOptions): Bun.Server<undefined> {
+/** The runtime waits for every client to read its answer and to end its request, however long that takes. */
+async function close(server: Bun.Server<undefined>, patienceMs: number): Promise<void> {
+  const { promise: outOfPatience, resolve } = Promise.withResolvers<void>();
+  const timer = setTimeout(resolve, patienceMs);
+  await Promise.race([server.stop(), outOfPatience]);
+  clearTimeout(timer);
+  await server.stop(true);
+}
+
+async function bind(
+  application: Application,
+  { listen, tls }: ServerOptions,
+): Promise<Bun.Server<undefined>> {
   const common = {
     fetch: (request: Request) => application.handle(request),
+    error: (error: unknown) => application.broken(error),
+    // its error page shows source code
+    development: false,
     // bodies are bounded by our own limit, with a JSON answer; the runtime's 413 is empty
     maxRequestBodySize: Number.MAX_SAFE_INTEGER,
-    ...(tls ? { tls: readTls(tls) } : {}),
+    ...(tls ? { tls: { cert: tls.cert, key: tls.key } } : {}),
   };
   const options: Bun.Serve.Options<undefined> =
     "socketPath" in listen
       ? { ...common, unix: listen.socketPath }
-      : { ...common, hostname: listen.host, port: listen.port };
+      : // in production mode the runtime shares ports by default: each server would take some of the requests
+        { ...common, hostname: listen.host, port: listen.port, reusePort: false };
   try {
+    if ("socketPath" in listen) await removeStaleSocket(listen.socketPath);
     // The runtime's idle timeout also ends requests whose handler still works. It holds for unix sockets, too,
     // though the typings leave it out there.
     return Bun.serve(Object.assign(options, { idleTimeout: 0 }));
   } catch (error) {
-    throw new Error(bindMessage(error, listen, tls), { cause: error });
+    throw error instanceof SocketTaken
+      ? error
+      : new Error(bindMessage(error, listen, tls), { cause: error });
   }
 }
 
-function bindMessage(error: unknown, listen: Listen, tls: TlsFiles | undefined): string {
-  const code = error instanceof Error && "code" in error ? String(error.code) : "";
-  if (tls && code.includes("OSSL")) {
-    return `${tls.certFile} and ${tls.keyFile} are not a PEM certificate and its key (${code})`;
-  }
-  if ("socketPath" in listen)
-    return `cannot listen on the socket ${listen.socketPath}: ${code || error}`;
-  const { host, port } = listen;
-  if (code !== "EADDRINUSE") return `cannot listen on ${host}:${port}: ${code || error}`;
-  if (isIP(host) === 0 && host !== "localhost") {
-    return `cannot listen on ${host}:${port}: the port is in use, or the host has no address here`;
-  }
-  return `port ${port} on ${host} is in use: stop what listens there or choose another --port`;
-}
-
-function readTls({ certFile, keyFile }: TlsFiles): { cert: string; key: string } {
-  return { cert: readPem(certFile), key: readPem(keyFile) };
-}
-
-function readPem(path: string): string {
-  try {
-    return readFileSync(path, "utf8");
-  } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
-    throw new Error(`cannot read the TLS file ${path}: ${why}`, { cause: error });
-  }
-}
+/** The path of a unix socket is something that must not be replaced. */
+class SocketTaken extends Error {}
 
 /** A socket file that nobody listens on was left by a server that was killed. */
 async function removeStaleSocket(path: string): Promise<void> {
   const file = statSync(path, { throwIfNoEntry: false });
   if (!file) return;
   if (!file.isSocket())
-    throw new Error(`${path} exists and is not a socket: choose another --host`);
+    throw new SocketTaken(`${path} exists and is not a socket: choose another --host`);
   if (await isListening(path)) {
-    throw new Error(`another server listens on ${path}: stop it or choose another --host`);
+    throw new SocketTaken(`another server listens on ${path}: stop it or choose another --host`);
   }
   unlinkSync(path);
 }
@@ -152,8 +161,10 @@ async function isListening(path: string): Promise<boolean> {
     const socket = await Bun.connect({ unix: path, socket: { data() {} } });
     socket.end();
     return true;
-  } catch {
-    return false; // refused: nobody is there
+  } catch (error) {
+    const isRefused = error instanceof Error && "code" in error && error.code === "ECONNREFUSED";
+    if (isRefused) return false; // nobody is there
+    throw error;
   }
 }
 

@@ -12,7 +12,9 @@ export interface RequestRecord {
   readonly route: string;
   readonly status: number;
   readonly durationMs: number;
+  /** Items of the request, be it answered or refused. */
   readonly items: number;
+  /** Tokens that a model saw. */
   readonly tokens: number;
   /** Items cut to the length limit. */
   readonly truncated: number;
@@ -88,7 +90,7 @@ export class ServerMetrics {
     const { route, status } = request;
     this.#requests.inc({ route, status: String(status) });
     this.#duration.observe({ route }, request.durationMs / 1000);
-    if (request.items > 0) this.#items.inc(request.items);
+    if (request.items > 0 && !request.failure) this.#items.inc(request.items);
     if (request.tokens > 0) this.#tokens.inc(request.tokens);
     if (request.truncated > 0) this.#truncated.inc(request.truncated);
     if (request.failure === "cancelled") this.#aborted.inc();

@@ -31,6 +31,7 @@ export class DeterministicProvider implements Provider {
   readonly jobs: Job[] = [];
   state: ProviderState = "ready";
   waiting = 0;
+  readonly queueDepth = 8;
   /** Set to make every job fail. */
   failure: Failure | undefined;
   /** Set to make jobs wait for it. */

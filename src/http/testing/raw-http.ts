@@ -3,9 +3,11 @@ import { connect } from "node:net";
 /**
  * Sends bytes as they are, piece by piece, and collects what comes back until `done` says enough or the server
  * closes the connection.
+ *
+ * @param address a port of loopback, or the path of a unix socket
  */
 export async function rawExchange(
-  port: number,
+  address: number | string,
   pieces: readonly (string | Uint8Array)[],
   done: (received: string) => boolean,
 ): Promise<{ received: string; closed: boolean }> {
@@ -14,7 +16,8 @@ export async function rawExchange(
     closed: boolean;
   }>();
   let received = "";
-  const socket = connect(port, "127.0.0.1", async () => {
+  const target = typeof address === "number" ? { port: address } : { path: address };
+  const socket = connect({ host: "127.0.0.1", ...target }, async () => {
     for (const piece of pieces) {
       socket.write(piece);
       await Bun.sleep(5); // so that pieces arrive apart

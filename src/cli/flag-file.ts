@@ -1,0 +1,23 @@
+/** Files that flags name. */
+import { readFileSync } from "node:fs";
+
+const PROBLEMS: ReadonlyMap<string, string> = new Map([
+  ["ENOENT", "no such file"],
+  ["ENOTDIR", "no such file"],
+  ["EISDIR", "is a directory, not a file"],
+  ["EACCES", "this user may not read it"],
+  ["EPERM", "this user may not read it"],
+]);
+
+/**
+ * The text of the file that a flag names; pipes will do. Read once: a second time a pipe is empty.
+ * @throws Error one line that names the flag
+ */
+export function readFlagFile(flag: string, path: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch (error) {
+    const code = error instanceof Error && "code" in error ? String(error.code) : "";
+    throw new Error(`${flag} ${path}: ${PROBLEMS.get(code) ?? String(error)}`, { cause: error });
+  }
+}
