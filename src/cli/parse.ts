@@ -74,6 +74,9 @@ interface Argument {
   readonly following: readonly string[];
 }
 
+/** Ends a list of texts: a misspelt flag must not pass for one. Numbers, `--` and texts with blanks may. */
+const LOOKS_LIKE_A_FLAG = /^--[a-z][a-z-]*(=|$)/i;
+
 /** Reads one flag and returns how many arguments it took. */
 function readFlag(word: string, rest: readonly string[], reading: Reading): number {
   const { table, meanings, given, ignored } = reading;
@@ -81,7 +84,7 @@ function readFlag(word: string, rest: readonly string[], reading: Reading): numb
     throw new UsageError(`unexpected argument "${word}"; ${table.bareWord}`);
   }
   const [, source = word, inline] = /^([^=]+)=(.*)$/s.exec(word) ?? [];
-  const nextFlag = rest.findIndex((following) => meanings.has(following));
+  const nextFlag = rest.findIndex((next) => meanings.has(next) || LOOKS_LIKE_A_FLAG.test(next));
   const argument = { source, inline, following: nextFlag < 0 ? rest : rest.slice(0, nextFlag) };
   const meaning = meanings.get(source);
   switch (meaning?.kind) {
