@@ -1,5 +1,5 @@
 import type { Result } from "../worker/job.ts";
-import type { RenderOptions } from "./dialect.ts";
+import type { RenderOptions, VectorOptions } from "./dialect.ts";
 import { MAX_FLOAT_BYTES } from "./float-text.ts";
 
 /** Typical text of one component and its comma, in bytes. */
@@ -12,8 +12,7 @@ const TOKEN_TEXT_BYTES = 8;
 export function answerBytes(result: Result, options: RenderOptions): number {
   switch (result.kind) {
     case "embed": {
-      const isBase64 = options.kind === "vectors" && options.encoding === "base64";
-      const perFloat = isBase64 ? BASE64_BYTES : FLOAT_TEXT_BYTES;
+      const perFloat = floatBytes(options.kind === "vectors" ? options.encoding : "float");
       const slack = result.dim * MAX_FLOAT_BYTES;
       const entries = (result.tokens.length + 4) * ENTRY_BYTES;
       return Math.ceil(result.vectors.length * perFloat) + entries + slack;
@@ -28,6 +27,15 @@ export function answerBytes(result: Result, options: RenderOptions): number {
     case "detokenize":
       return result.text.length + ENTRY_BYTES;
   }
+}
+
+/** About how long the answer's entry for one vector will be. */
+export function vectorBytes(dim: number, encoding: VectorOptions["encoding"]): number {
+  return Math.ceil(dim * floatBytes(encoding)) + ENTRY_BYTES;
+}
+
+function floatBytes(encoding: VectorOptions["encoding"]): number {
+  return encoding === "base64" ? BASE64_BYTES : FLOAT_TEXT_BYTES;
 }
 
 /** Sum of the tokens of all items. */

@@ -71,17 +71,24 @@ describe("refused shapes name the place", () => {
     ["a part with empty text", [{ type: "text", text: "" }], "input[0]", "empty"],
     ["an image", [image], "input[0]", "text-only"],
     ["an image beside a string", ["a", image], "input[1]", "text-only"],
+    ["an image without its fields", [{ type: "image_url" }], "input[0]", "text-only"],
     ["an inline image", [{ type: "image", data: "AAAA" }], "input[0]", "text-only"],
     ["an image in one item", { content: ["a", image] }, "input.content[1]", "text-only"],
     ["several parts in one item", ["a", { content: ["a", "b"] }], "input[1]", "join"],
     ["no parts in one item", { content: [] }, "input", "content"],
     ["parts that are no list", { content: "a" }, "input", "content"],
-    ["parts in parts", { content: [{ content: ["a"] }] }, "input", "typed part"],
+    ["parts in parts", { content: [{ content: ["a"] }] }, "input", "text part"],
   ])("%s", (_, value, param, message) => {
     const { reason, param: at, message: text } = failure(value);
     expect({ reason, at }).toEqual({ reason: "invalid", at: param });
     expect(text).toContain(message);
   });
+});
+
+test("nothing offers images to a model that reads text only", () => {
+  for (const value of [undefined, 5, {}, [{ type: "audio" }], { content: "a" }, ["a", 1]]) {
+    expect(failure(value).message).not.toMatch(/image/i);
+  }
 });
 
 test("half a million token ids pass", () => {

@@ -3,14 +3,11 @@ import { Failure } from "../worker/failure.ts";
 import type { EmbedItem } from "../worker/job.ts";
 import type { ParsedItems } from "./embed-fields.ts";
 
-const TYPED_PART = z.discriminatedUnion("type", [
-  z.object({ type: z.literal("text"), text: z.string() }),
-  z.object({ type: z.literal("image_url"), image_url: z.object({ url: z.string() }) }),
-  z.object({ type: z.literal("image"), data: z.string() }),
-]);
+const TEXT_PART = z.object({ type: z.literal("text"), text: z.string() });
+const IMAGE_PART = z.object({ type: z.enum(["image_url", "image"]) });
 
 const SHAPES =
-  "a string, a list of strings, a list of token ids, a list of lists of token ids, or a list of typed parts";
+  "a string, a list of strings, a list of token ids, a list of lists of token ids, or a list of typed text parts";
 
 /**
  * The items of an embeddings request, in any of the shapes that a body may hold them: a string, a list of
@@ -88,16 +85,12 @@ function textItem(element: unknown, at: string): EmbedItem {
 
 /** `{"type":"text",…}` and its kin. Images are refused by their type alone: nothing is opened or fetched. */
 function partItem(part: object, at: string): EmbedItem {
-  const parsed = TYPED_PART.safeParse(part);
-  if (!parsed.success) {
-    throw new Failure(
-      "invalid",
-      `${at} must be {"type":"text","text":…}, {"type":"image_url","image_url":{"url":…}} or {"type":"image","data":…}`,
-      at,
-    );
-  }
-  if (parsed.data.type !== "text") {
+  if (IMAGE_PART.safeParse(part).success) {
     throw new Failure("invalid", `${at} is an image, but this model is text-only`, at);
+  }
+  const parsed = TEXT_PART.safeParse(part);
+  if (!parsed.success) {
+    throw new Failure("invalid", `${at} must be a string or {"type":"text","text":"…"}`, at);
   }
   return textItem(parsed.data.text, at);
 }
@@ -106,11 +99,11 @@ function partItem(part: object, at: string): EmbedItem {
 function joinedItem(content: unknown, at: string): EmbedItem {
   const where = `${at}.content`;
   if (!Array.isArray(content) || content.length === 0) {
-    throw new Failure("invalid", `${where} must be a list of typed parts that is not empty`, at);
+    throw new Failure("invalid", `${where} must be a list of text parts that is not empty`, at);
   }
   const parts = content.map((part: unknown, i): EmbedItem => {
     if (typeof part === "object" && part !== null && "content" in part) {
-      throw new Failure("invalid", `${where}[${i}] must be a typed part, not a list of them`, at);
+      throw new Failure("invalid", `${where}[${i}] must be a text part, not a list of them`, at);
     }
     return textItem(part, `${where}[${i}]`);
   });

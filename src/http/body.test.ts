@@ -37,7 +37,7 @@ test("multipart bodies are refused", async () => {
 
 test("a compressed body is refused by its header; identity is no compression", async () => {
   await using server = await TestServer.start();
-  const post = (encoding: string, body: BodyInit) =>
+  const post = (encoding: string, body: string | Uint8Array<ArrayBuffer>) =>
     server.request("/v1/embeddings", {
       method: "POST",
       headers: { "content-encoding": encoding },

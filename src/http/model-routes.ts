@@ -1,4 +1,5 @@
 import { answerBytes, totalTokens } from "../dialects/answer-bytes.ts";
+import { requireFits } from "../dialects/answer-limit.ts";
 import type { ParseContext, ParsedRequest } from "../dialects/dialect.ts";
 import { dialects, type DialectName } from "../dialects/table.ts";
 import type { Provider } from "../serving/provider.ts";
@@ -40,6 +41,7 @@ export function modelRoute(task: Task, dialect: DialectName, options: ModelRoute
     const context = parseContext(provider, others, options);
     const { job, render, modelKind } = await parse(dialect, body, context, codec);
     noteJob(exchange, job);
+    requireFits(job, render, context.model);
     const named = others.find(({ kind }) => kind === modelKind) ?? provider;
     const result = await named.submit(job, exchange.request.signal);
     noteResult(exchange, result);

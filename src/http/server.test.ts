@@ -5,7 +5,8 @@ import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Failure } from "../worker/failure.ts";
-import { expectedVector } from "./testing/deterministic-provider.ts";
+import { INFO } from "../dialects/testing/context.ts";
+import { DeterministicProvider, expectedVector } from "./testing/deterministic-provider.ts";
 import { MemoryLogger } from "./testing/memory-logger.ts";
 import { embeddingsOf, errorOf, vectorsOf } from "./testing/answers.ts";
 import { TestServer } from "./testing/test-server.ts";
@@ -373,4 +374,15 @@ test("a request without its key counts for the route that it wanted", async () =
   const text = await (await server.request("/metrics", { headers })).text();
   expect(text).toContain('mlxcel_requests_total{route="/v1/embeddings",status="401"} 1');
   expect(text).toContain('mlxcel_requests_total{route="other",status="401"} 1');
+});
+
+test("a request for more than one answer can hold never reaches the model", async () => {
+  const embedder = new DeterministicProvider({ ...INFO, dim: 2 ** 27 });
+  await using wide = await TestServer.start({ providers: { embedder } });
+  for (const body of [{ input: ["a", "b"] }, { input: ["a", "b".repeat(100_000)] }]) {
+    const error = await errorOf(await wide.post("/v1/embeddings", body));
+    expect(error).toMatchObject({ type: "invalid_request_error", param: "input" });
+    expect(error.message).toContain("send at most 1 items per request");
+  }
+  expect(embedder.jobs).toEqual([]);
 });
