@@ -1,4 +1,5 @@
 /** Runs the real program in its own process, as a user would start it. */
+import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 
 const ROOT = resolve(import.meta.dir, "..");
@@ -101,6 +102,21 @@ export async function until(
 export function residentMiB(pid: number): number {
   const { stdout } = Bun.spawnSync(["ps", "-o", "rss=", "-p", String(pid)]);
   return Number(stdout.toString()) / 1024;
+}
+
+/** Time that all threads of a process have computed. */
+export function cpuSeconds(pid: number): number {
+  if (process.platform === "linux") {
+    // Here ps rounds to whole seconds.
+    const [, afterName = ""] = readFileSync(`/proc/${pid}/stat`, "utf8").split(/\) (?!.*\) )/s);
+    const [user, system] = afterName.split(" ").slice(11, 13);
+    return (Number(user) + Number(system)) / 100;
+  }
+  const { stdout } = Bun.spawnSync(["ps", "-o", "time=", "-p", String(pid)]);
+  return stdout
+    .toString()
+    .split(":")
+    .reduce((seconds, part) => 60 * seconds + Number(part), 0);
 }
 
 function spawn(args: readonly string[], env: Environment = {}): Child {

@@ -1,8 +1,18 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import {
+  afterAll,
+  afterEach,
+  beforeAll,
+  describe,
+  expect,
+  setDefaultTimeout,
+  test,
+} from "bun:test";
+import { basename } from "node:path";
 import { CheckpointCopy } from "../checkpoints.ts";
 import { residentMiB, type Server, startServer, until } from "../server.ts";
 import { embed, expectAlive, refusalOf } from "./answers.ts";
 import { Connection } from "./connection.ts";
+import { abortPending, fillQueue } from "./pending.ts";
 import { shuffledTexts, words } from "./texts.ts";
 
 setDefaultTimeout(60_000);
@@ -13,50 +23,12 @@ const MODEL = ["--embedding-model", slow.directory];
 /** More work than any test waits for: only cancelling ends it. */
 const endless = { input: shuffledTexts(20_000, 96) };
 
-interface Pending {
-  readonly answer: Promise<Response>;
-  /** Resolves once the answer is there or the request has failed. */
-  readonly ended: Promise<void>;
-  abort(): Promise<void>;
-}
+const filling = {
+  ...{ model: basename(slow.directory), path: "/v1/embeddings" },
+  ...{ endless, small: { input: "waits" } },
+};
 
-function send(server: Server, body: unknown): Pending {
-  const controller = new AbortController();
-  const answer = server.fetch("/v1/embeddings", {
-    method: "POST",
-    body: JSON.stringify(body),
-    signal: controller.signal,
-  });
-  const ended = answer.then(
-    () => {},
-    () => {},
-  );
-  return { answer, ended, abort: () => (controller.abort(), ended) };
-}
-
-async function waitingCount(server: Server): Promise<number> {
-  const metrics = await (await server.get("/metrics")).text();
-  return Number(/^mlxcel_queue_waiting\{.*\} (\d+)$/m.exec(metrics)?.[1]);
-}
-
-/** Keeps the worker of a server with room for one waiting request busy, and puts a request into that room. */
-async function fillQueue(server: Server): Promise<{ running: Pending; waiting: Pending }> {
-  const running = send(server, endless);
-  for (;;) {
-    const waiting = send(server, { input: "waits" });
-    const answered = waiting.ended.then(() => "answered" as const);
-    const settled = until(async () => {
-      const [first, , second] = [
-        await waitingCount(server),
-        await Bun.sleep(100),
-        await waitingCount(server),
-      ];
-      return first === 1 && second === 1;
-    }, "nothing ever waits");
-    // An answer means that the worker was not busy yet.
-    if ((await Promise.race([settled, answered])) !== "answered") return { running, waiting };
-  }
-}
+afterEach(abortPending);
 
 describe("a full queue", () => {
   let server: Server;
@@ -66,7 +38,7 @@ describe("a full queue", () => {
   afterAll(() => server?.stop());
 
   test("refuses every input shape at once, whole, by the same rule", async () => {
-    const { running, waiting } = await fillQueue(server);
+    const { running, waiting } = await fillQueue(server, filling);
     const shapes = ["vector", ["vector"], [2, 3], [[2, 3]], Array(100).fill("vector")];
     for (const input of shapes) {
       const refusal = await refusalOf(await server.post("/v1/embeddings", { input }));
@@ -132,7 +104,7 @@ describe("clients that leave", () => {
   test("one that leaves in the middle of a long list ends its work", async () => {
     const flags = ["--embedding-queue-depth", "1", "--metrics"];
     await using server = await startServer([...MODEL, ...flags]);
-    const { running, waiting } = await fillQueue(server);
+    const { running, waiting } = await fillQueue(server, filling);
     await running.abort();
     expect((await waiting.answer).status).toBe(200);
     await expectAlive(server);
