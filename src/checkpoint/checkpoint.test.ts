@@ -1,7 +1,12 @@
-import { rmSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "bun:test";
-import { copyOfFixture, editJson, fixture } from "../../test/fixtures/fixtures.ts";
+import {
+  copyOfFixture,
+  editJson,
+  fixture,
+  temporaryDirectory,
+} from "../../test/fixtures/fixtures.ts";
 import { isEmbedder, kindOf, readCheckpoint } from "./checkpoint.ts";
 import { CheckpointError } from "./error.ts";
 
@@ -56,7 +61,7 @@ test("a missing directory, a file and a directory without config.json are named"
   expect(failureOf("no-such-model")).toContain("no-such-model does not exist");
   expect(failureOf(fixture("bert-mean/config.json"))).toContain("is a file");
   expect(failureOf(fixture("bert-mean/1_Pooling/../2_Dense"))).toContain("does not exist");
-  expect(failureOf(fixture("tokenizers/qwen3-embed"))).toContain("config.json is missing");
+  expect(failureOf(fixture("tokenizers/t5-encoder"))).toContain("config.json is missing");
 });
 
 test("broken JSON names the file", () => {
@@ -89,6 +94,61 @@ test("an unknown module type stops the load by name", () => {
     modules.push({ type: "sentence_transformers.models.WordWeights" });
   });
   expect(failureOf(directory)).toContain("sentence_transformers.models.WordWeights");
+});
+
+test.each(["../../x", "/etc", "a/../../b", "..", "C:\\x", "\\\\host\\x", "2_Dense\\..\\.."])(
+  "a module cannot lie outside of the directory: %s",
+  (path) => {
+    for (const module of [0, 1]) {
+      const directory = copyOfFixture("bert-mean");
+      editJson<{ path: string }[]>(join(directory, "modules.json"), (modules) => {
+        modules[module]!.path = path;
+      });
+      expect(failureOf(directory)).toContain("leads out of the model's directory");
+    }
+  },
+);
+
+test("a module's folder may be a link, as files of a download cache are", () => {
+  const directory = copyOfFixture("bert-mean");
+  const elsewhere = temporaryDirectory("blobs");
+  renameSync(join(directory, "config.json"), join(elsewhere, "blob"));
+  symlinkSync(join(elsewhere, "blob"), join(directory, "config.json"));
+  editJson<{ path: string }[]>(join(directory, "modules.json"), (modules) => {
+    modules[1]!.path = "./1_Pooling";
+  });
+  expect(readCheckpoint(directory).modelType).toBe("bert");
+});
+
+test("the Transformer module's files lie in its folder", () => {
+  const directory = copyOfFixture("bert-mean");
+  editJson<{ path: string }[]>(join(directory, "modules.json"), (modules) => {
+    modules[0]!.path = "0_Transformer";
+  });
+  expect(failureOf(directory)).toContain(join("0_Transformer", "config.json is missing"));
+  mkdirSync(join(directory, "0_Transformer"));
+  for (const file of ["config.json", "tokenizer_config.json"]) {
+    cpSync(fixture(`bert-mean/${file}`), join(directory, "0_Transformer", file));
+  }
+  const { transformerDirectory, limits } = readCheckpoint(directory);
+  expect(transformerDirectory).toBe(join(directory, "0_Transformer"));
+  expect(limits).toEqual({ tokenizerMaxLength: 128 });
+});
+
+test("what is no file, or cannot be looked at, is named instead of missing", () => {
+  for (const name of ["config.json", "modules.json", "sentence_bert_config.json"]) {
+    const directory = copyOfFixture("bert-mean");
+    const path = join(directory, name);
+    rmSync(path);
+    mkdirSync(path);
+    expect(failureOf(directory)).toContain(`${path} is a directory, not a file`);
+    rmSync(path, { recursive: true });
+    expect(Bun.spawnSync(["mkfifo", path]).exitCode).toBe(0);
+    expect(failureOf(directory)).toContain(`${path} is a pipe or a device, not a file`);
+    rmSync(path);
+    symlinkSync(path, path);
+    expect(failureOf(directory)).toMatch(/json cannot be read: ELOOP/);
+  }
 });
 
 test("a default prompt that does not exist stops the load by name", () => {

@@ -1,9 +1,10 @@
-import { existsSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
 import { CheckpointError } from "./error.ts";
 import { readJson, readOptionalJson } from "./json-file.ts";
 import { readModules, type ModuleEntry } from "./modules.ts";
+import { isFile, statOf } from "./regular-file.ts";
+import { readTransformerSettings, type TransformerSettings } from "./transformer-settings.ts";
 
 export type { ModuleEntry, ModuleType } from "./modules.ts";
 export { isEmbedder, kindOf, type CheckpointKind } from "./kind.ts";
@@ -11,6 +12,8 @@ export { isEmbedder, kindOf, type CheckpointKind } from "./kind.ts";
 /** What a model directory says about itself, apart from tensors and vocabulary. */
 export interface Checkpoint {
   readonly directory: string;
+  /** Where the Transformer module has its files: config.json, tokenizer and weights. Mostly `directory` itself. */
+  readonly transformerDirectory: string;
   /** config.json as it is. */
   readonly config: Readonly<Record<string, unknown>>;
   readonly modelType: string;
@@ -20,12 +23,14 @@ export interface Checkpoint {
   /** Prompt texts by name, to be put in front of an input. */
   readonly prompts: Readonly<Record<string, string>>;
   readonly defaultPromptName: string | undefined;
+  /** Texts are lower-cased whatever the tokenizer itself does. */
+  readonly lowerCase: boolean;
   readonly limits: LengthLimits;
 }
 
 /** Longest row in tokens, special tokens included, as two of the files state it. */
 export interface LengthLimits {
-  /** `max_seq_length` of sentence_bert_config.json. */
+  /** `max_seq_length` of sentence_bert_config.json or its namesake of another family. */
   readonly sentenceMaxLength?: number;
   /** `model_max_length` of tokenizer_config.json. */
   readonly tokenizerMaxLength?: number;
@@ -41,10 +46,6 @@ const promptsFile = z.looseObject({
   default_prompt_name: z.string().nullish(),
 });
 
-const sentenceConfigFile = z.looseObject({
-  max_seq_length: z.number().int().positive().nullish(),
-});
-
 const tokenizerConfigFile = z.looseObject({ model_max_length: z.number().positive().nullish() });
 
 /** Tokenizers without a limit store a huge number instead of nothing. */
@@ -56,28 +57,40 @@ const UNLIMITED_TOKENS = 1e6;
  */
 export function readCheckpoint(directory: string): Checkpoint {
   requireDirectory(directory);
-  const configPath = join(directory, "config.json");
-  if (!existsSync(configPath)) {
+  const modules = readModules(directory);
+  const folder = modules?.find(({ type }) => type === "Transformer")?.path ?? "";
+  const transformerDirectory = join(directory, folder);
+  const configPath = join(transformerDirectory, "config.json");
+  if (!isFile(configPath)) {
     throw new CheckpointError(
       `${configPath} is missing; give a directory that holds a downloaded model`,
     );
   }
   const config = readJson(configPath, configFile);
   const prompts = readPrompts(directory);
+  const architectures = config.architectures ?? [];
+  const settings = readTransformerSettings(
+    transformerDirectory,
+    architectures[0]?.endsWith("ForSequenceClassification")
+      ? "sequence-classification"
+      : "feature-extraction",
+  );
   return {
     directory,
+    transformerDirectory,
     config,
     modelType: config.model_type,
-    architectures: config.architectures ?? [],
-    modules: readModules(directory),
+    architectures,
+    modules,
     prompts: prompts.byName,
     defaultPromptName: prompts.defaultName,
-    limits: readLimits(directory),
+    lowerCase: settings.lowerCase,
+    limits: readLimits(transformerDirectory, settings),
   };
 }
 
 function requireDirectory(directory: string): void {
-  const found = statSync(directory, { throwIfNoEntry: false });
+  const found = statOf(directory);
   if (found === undefined) {
     throw new CheckpointError(
       `model directory ${directory} does not exist; check the path or download the model`,
@@ -103,17 +116,13 @@ function readPrompts(directory: string) {
   return { byName, defaultName };
 }
 
-function readLimits(directory: string): LengthLimits {
-  const sentence = readOptionalJson(
-    join(directory, "sentence_bert_config.json"),
-    sentenceConfigFile,
-  )?.max_seq_length;
+function readLimits(directory: string, { maxLength }: TransformerSettings): LengthLimits {
   const tokenizer = readOptionalJson(
     join(directory, "tokenizer_config.json"),
     tokenizerConfigFile,
   )?.model_max_length;
   return {
-    ...(sentence != null && { sentenceMaxLength: sentence }),
+    ...(maxLength !== undefined && { sentenceMaxLength: maxLength }),
     ...(tokenizer != null &&
       tokenizer < UNLIMITED_TOKENS && { tokenizerMaxLength: Math.floor(tokenizer) }),
   };

@@ -1,6 +1,7 @@
-import { existsSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import type { z } from "zod";
-import { CheckpointError } from "./error.ts";
+import { CheckpointError, reasonOf } from "./error.ts";
+import { isFile } from "./regular-file.ts";
 
 /** Reads a JSON file and checks it. Throws CheckpointError naming the file, and the key where the schema fails. */
 export function readJson<Schema extends z.ZodType>(path: string, schema: Schema): z.output<Schema> {
@@ -18,10 +19,11 @@ export function readOptionalJson<Schema extends z.ZodType>(
   path: string,
   schema: Schema,
 ): z.output<Schema> | undefined {
-  return existsSync(path) ? readJson(path, schema) : undefined;
+  return isFile(path) ? readJson(path, schema) : undefined;
 }
 
 function readText(path: string): string {
+  if (!isFile(path)) throw new CheckpointError(`${path} is missing; download it again`);
   try {
     return readFileSync(path, "utf8");
   } catch (error) {
@@ -47,9 +49,4 @@ export function isLfsPointer(start: string): boolean {
 
 export function lfsPointerMessage(path: string): string {
   return `${path} is a Git LFS pointer, not the file itself; run "git lfs pull" in its directory or download it again`;
-}
-
-/** The message of anything thrown, on one line. */
-export function reasonOf(error: unknown): string {
-  return (error instanceof Error ? error.message : String(error)).replace(/\s+/g, " ");
 }

@@ -1,6 +1,6 @@
-import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { Checkpoint } from "./checkpoint.ts";
+import { isFile } from "./regular-file.ts";
 
 /** What a checkpoint can be served as. */
 export type CheckpointKind = "embedding" | "reranker" | "chat";
@@ -36,7 +36,7 @@ export function kindOf(checkpoint: Checkpoint): CheckpointKind {
   if (architecture.endsWith("ForSequenceClassification")) return "reranker";
   const embeds =
     checkpoint.modules?.some((module) => module.type === "Pooling") ||
-    existsSync(join(checkpoint.directory, "1_Pooling", "config.json")) ||
+    isFile(join(checkpoint.directory, "1_Pooling", "config.json")) ||
     ENCODER_ONLY.has(checkpoint.modelType) ||
     EMBEDDING_ARCHITECTURE.test(architecture) ||
     isBidirectionalDecoder(checkpoint, architecture);

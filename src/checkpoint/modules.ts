@@ -19,7 +19,7 @@ const modulesFile = z.array(z.looseObject({ type: z.string(), path: z.string().d
 /**
  * The chain of modules.json in the order listed; undefined where there is no such file. Both spellings are read:
  * `sentence_transformers.models.Pooling` and `sentence_transformers.sentence_transformer.modules.pooling.Pooling`.
- * Throws CheckpointError naming a module type that is unknown.
+ * Throws CheckpointError naming a module type that is unknown, or a path that leads out of the checkpoint.
  */
 export function readModules(directory: string): readonly ModuleEntry[] | undefined {
   const file = join(directory, "modules.json");
@@ -31,6 +31,17 @@ export function readModules(directory: string): readonly ModuleEntry[] | undefin
         `${file}: module type "${type}" is not supported; supported are ${MODULE_TYPES.join(", ")}`,
       );
     }
+    if (leavesDirectory(path)) {
+      throw new CheckpointError(
+        `${file}: path "${path}" leads out of the model's directory; a module's folder must lie in it`,
+      );
+    }
     return { type: known, path };
   });
+}
+
+/** Judges the text alone: files of the Hugging Face cache are links to other directories. */
+function leavesDirectory(path: string): boolean {
+  const rooted = /^([\\/]|[A-Za-z]:)/.test(path);
+  return rooted || path.includes("\0") || path.split(/[\\/]/).includes("..");
 }

@@ -1,7 +1,8 @@
 import { closeSync, fstatSync, openSync, readSync } from "node:fs";
 import { z } from "zod";
-import { CheckpointError } from "./error.ts";
-import { isLfsPointer, lfsPointerMessage, reasonOf } from "./json-file.ts";
+import { CheckpointError, reasonOf } from "./error.ts";
+import { isLfsPointer, lfsPointerMessage } from "./json-file.ts";
+import { isFile } from "./regular-file.ts";
 
 /** One tensor as the header of a safetensors file describes it. */
 export interface StoredTensor {
@@ -83,6 +84,7 @@ function readHeaderText(path: string): { headerText: string; tensorBytes: number
 }
 
 function open(path: string): number {
+  if (!isFile(path)) throw new CheckpointError(`${path} is missing; download it again`);
   try {
     return openSync(path, "r");
   } catch (error) {

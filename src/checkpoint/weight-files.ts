@@ -3,6 +3,7 @@ import { basename, join } from "node:path";
 import { z } from "zod";
 import { CheckpointError } from "./error.ts";
 import { readJson } from "./json-file.ts";
+import { isFile } from "./regular-file.ts";
 import { readSafetensorsHeader, type StoredTensor } from "./safetensors-header.ts";
 
 /** Where a tensor lies. */
@@ -22,9 +23,9 @@ const indexSchema = z.looseObject({ weight_map: z.record(z.string(), z.string())
  */
 export function locateTensors(directory: string): Map<string, TensorLocation> {
   const single = join(directory, SINGLE_FILE);
-  if (existsSync(single)) return locate(single);
+  if (isFile(single)) return locate(single);
   const index = join(directory, INDEX_FILE);
-  if (existsSync(index)) return locateInShards(directory, index);
+  if (isFile(index)) return locateInShards(directory, index);
   throw new CheckpointError(explainAbsence(directory));
 }
 
@@ -42,7 +43,7 @@ function locateInShards(directory: string, index: string): Map<string, TensorLoc
     if (basename(shard) !== shard) {
       throw new CheckpointError(`${index} names "${shard}", which is not a plain file name`);
     }
-    if (!existsSync(file)) {
+    if (!isFile(file)) {
       throw new CheckpointError(
         `${file} is missing, but ${INDEX_FILE} lists it; download it again`,
       );

@@ -1,4 +1,4 @@
-import { cpSync, readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "bun:test";
 import * as mx from "../../ffi/index.ts";
@@ -78,12 +78,18 @@ test("16-bit floats are widened for f32 computation, or kept on request", () => 
   }
 });
 
-test("integers are never converted", () => {
-  const weights = Weights.open(fixture("bert-prefixed"), BERT);
-  const positions = weights.take("embeddings.position_ids");
-  weights.close();
-  expect(positions.dtype).toBe("int64");
-  positions.free();
+test("integers in the place of weights are refused by name and type", () => {
+  const prefixed = Weights.open(fixture("bert-prefixed"), BERT);
+  expect(refusalOf(() => prefixed.take("embeddings.position_ids"))).toMatch(
+    /"bert\.embeddings\.position_ids" .* is of the type I64, expected are floating-point/,
+  );
+  prefixed.close();
+  const directory = directoryWith({ norm: mx.fromUint32(Uint32Array.of(1, 2), [2]) });
+  for (const computeDtype of ["float32", "stored"] as const) {
+    const weights = Weights.open(directory, { prefixes: [], computeDtype });
+    expect(refusalOf(() => weights.takeOptional("norm", [2]))).toContain('"norm"');
+    weights.close();
+  }
 });
 
 test("a missing tensor is named; an optional one is undefined", () => {
@@ -172,6 +178,14 @@ test("a complete single file wins over a stale index", () => {
     join(directory, "model.safetensors.index.json"),
   );
   expect(valuesOf(directory, QUERY)).toEqual(valuesOf(fixture("bert-cls"), QUERY));
+});
+
+test("what is no file in the place of one is named", () => {
+  const directory = copyOfFixture("bert-mean");
+  const file = join(directory, "model.safetensors");
+  rmSync(file);
+  mkdirSync(file);
+  expect(refusalOf(() => Weights.open(directory, BERT))).toContain(`${file} is a directory`);
 });
 
 test("a directory with only a pickle file is refused with the next step", () => {

@@ -1,7 +1,9 @@
 import * as mx from "../../ffi/index.ts";
-import { CheckpointError } from "./error.ts";
-import { reasonOf } from "./json-file.ts";
+import { CheckpointError, reasonOf } from "./error.ts";
 import { locateTensors, type TensorLocation } from "./weight-files.ts";
+
+/** Types of weights, in safetensors' spelling. Integers would be computed with as well, to no meaning. */
+const FLOATS: ReadonlySet<string> = new Set(["F16", "BF16", "F32", "F64"]);
 
 export interface WeightsOptions {
   /**
@@ -9,7 +11,7 @@ export interface WeightsOptions {
    * first. The first one that occurs in the files is used; tensors outside of it keep their full names.
    */
   readonly prefixes: readonly string[];
-  /** float32 converts floating-point tensors; integers (quantised weights) stay as they are. */
+  /** float32 converts all tensors; stored leaves them as they are. */
   readonly computeDtype: "float32" | "stored";
 }
 
@@ -46,7 +48,7 @@ export class Weights {
   get storedDtype(): string {
     const bytesOf = new Map<string, number>();
     for (const { dtype, begin, end } of this.#locations.values()) {
-      if (/F\d/.test(dtype)) bytesOf.set(dtype, (bytesOf.get(dtype) ?? 0) + end - begin);
+      if (FLOATS.has(dtype)) bytesOf.set(dtype, (bytesOf.get(dtype) ?? 0) + end - begin);
     }
     return [...bytesOf].sort(([, a], [, b]) => b - a)[0]?.[0] ?? "none";
   }
@@ -65,7 +67,7 @@ export class Weights {
   /**
    * A tensor without the files' prefix in its name, outside of every scope, evaluated once the weights are closed.
    * LayerNorm's `weight` and `bias` are also found under their old names `gamma` and `beta`. Throws CheckpointError
-   * where the tensor is missing, or has another shape than `shape`.
+   * where the tensor is missing, has another shape than `shape`, or is not of floating-point numbers.
    */
   take(name: string, shape?: readonly number[]): mx.Tensor {
     const tensor = this.takeOptional(name, shape);
@@ -84,6 +86,11 @@ export class Weights {
     if (shape !== undefined && !sameShape(shape, location.shape)) {
       throw new CheckpointError(
         `tensor "${storedName}" in ${location.file} has the shape [${location.shape.join(", ")}], expected is [${shape.join(", ")}]; config.json and weights do not belong together`,
+      );
+    }
+    if (!FLOATS.has(location.dtype)) {
+      throw new CheckpointError(
+        `tensor "${storedName}" in ${location.file} is of the type ${location.dtype}, expected are floating-point numbers (${[...FLOATS].join(", ")})`,
       );
     }
     let tensor = this.#taken.get(storedName);
@@ -137,8 +144,7 @@ export class Weights {
   }
 
   #convert(stored: mx.Tensor): mx.Tensor {
-    const isFloat = /^b?float/.test(stored.dtype);
-    if (this.#computeDtype === "stored" || !isFloat || stored.dtype === "float32") return stored;
+    if (this.#computeDtype === "stored" || stored.dtype === "float32") return stored;
     return mx.keep(mx.astype(stored, "float32"));
   }
 }

@@ -10,6 +10,7 @@ export const bert: ModelFamily = {
   modelType: "bert",
   defaultPooling: "mean",
   weightPrefixes: ["bert.", "model."],
+  typeCount: (config) => parse(config).type_vocab_size,
   load: (config, weights) => new BertEncoder(parse(config), weights),
   loadClassifier(config, weights) {
     const parsed = parse(config);

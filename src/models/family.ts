@@ -17,6 +17,8 @@ export interface ModelFamily {
    * or the tensor when either is unknown or missing.
    */
   load(config: unknown, weights: Weights): Encoder;
+  /** Rows of the table of token types, from `config.json`; absent: the family has none. */
+  typeCount?(config: unknown): number;
   /** Builds the network with its `…ForSequenceClassification` head, like `load`; absent: the family has none. */
   loadClassifier?(config: unknown, weights: Weights): SequenceClassifier;
 }

@@ -5,6 +5,7 @@ import { ClassifierReranker } from "../pipeline/classifier-reranker.ts";
 import type { Reranker } from "../pipeline/reranker.ts";
 import { Tokenizer } from "../tokenizer/tokenizer.ts";
 import { requireKnownActivation } from "./declared-activation.ts";
+import { requireBothTexts, requireFittingTemplate } from "./fitting-template.ts";
 import { loadYesNoReranker } from "./load-yes-no-reranker.ts";
 import { maxLength } from "./max-length.ts";
 import { openWeights } from "./open-weights.ts";
@@ -37,7 +38,7 @@ export function loadReranker(options: RerankerOptions): Reranker {
 }
 
 function loadClassifier(checkpoint: Checkpoint, options: RerankerOptions): ClassifierReranker {
-  const { directory, config, limits } = checkpoint;
+  const { transformerDirectory, lowerCase, config, limits } = checkpoint;
   const family = familyOf(checkpoint);
   if (!family.loadClassifier) {
     throw new CheckpointError(
@@ -49,7 +50,13 @@ function loadClassifier(checkpoint: Checkpoint, options: RerankerOptions): Class
   const { storedDtype, byteLength: weightBytes } = weights;
   const classifier = family.loadClassifier(config, weights);
   weights.close();
-  const tokenizer = Tokenizer.load(directory);
+  const tokenizer = Tokenizer.load(transformerDirectory, { lowerCase });
+  const { pair } = tokenizer.templates;
+  requireBothTexts(pair);
+  requireFittingTemplate(pair, {
+    vocabSize: classifier.vocabSize,
+    typeCount: family.typeCount?.(config),
+  });
   return new ClassifierReranker({
     name: nameOf(checkpoint),
     family: family.modelType,

@@ -26,9 +26,9 @@ export function loadYesNoReranker(checkpoint: Checkpoint, options: YesNoOptions)
 }
 
 export function readYesNoParts(checkpoint: Checkpoint, options: YesNoOptions): YesNoParts {
-  const { directory, config, limits } = checkpoint;
+  const { directory, transformerDirectory, lowerCase, config, limits } = checkpoint;
   requireArchitecture(checkpoint);
-  const tokenizer = Tokenizer.load(directory);
+  const tokenizer = Tokenizer.load(transformerDirectory, { lowerCase });
   const weights = openWeights(checkpoint, qwen3, options.device);
   const { storedDtype, byteLength: weightBytes } = weights;
   const { decoder, readHead } = loadPartialLanguageModel(config, weights);

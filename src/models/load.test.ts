@@ -1,9 +1,12 @@
 import { describe, expect, test } from "bun:test";
+import { cpSync, mkdirSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import * as mx from "../../ffi/index.ts";
 import { copyOfFixture, editJson, fixture } from "../../test/fixtures/fixtures.ts";
+import { editTensors } from "../../test/fixtures/tensors.ts";
 import { UNNORMALIZED } from "../pipeline/normalize.ts";
 import type { EmbeddingModel } from "../pipeline/embedder.ts";
+import { UnusableText } from "../pipeline/unusable-text.ts";
 import { loadEmbeddingModel, type LoadOptions } from "./load.ts";
 
 const device = mx.openDevice("cpu");
@@ -14,6 +17,18 @@ function load(name: string, options: Partial<LoadOptions> = {}): EmbeddingModel 
 
 function rawVector(model: EmbeddingModel, text: string): Float32Array<ArrayBuffer> {
   return model.start([model.tokenize({ text }, {})]).read();
+}
+
+interface StoredTokenizer {
+  post_processor: unknown;
+  model: { vocab: Record<string, number> };
+}
+
+/** A copy of a fixture with another tokenizer.json. */
+function withTokenizer(name: string, change: (file: StoredTokenizer) => void): string {
+  const directory = copyOfFixture(name);
+  editJson(join(directory, "tokenizer.json"), change);
+  return directory;
 }
 
 const length = (vector: Float32Array) => Math.hypot(...vector);
@@ -72,13 +87,154 @@ describe("token ids", () => {
 
   test.each([-1, 1000, 2 ** 31 - 1])("%d outside of the vocabulary is refused", (id) => {
     expect(() => model.tokenize({ ids: Int32Array.of(5, id) }, {})).toThrow(
-      `token id ${id} is outside of the vocabulary of 1000`,
+      `has the token id ${id}, which is outside of the vocabulary of 1000`,
     );
   });
 
   test("none at all is refused", () => {
-    expect(() => model.tokenize({ ids: new Int32Array() }, {})).toThrow(RangeError);
+    expect(() => model.tokenize({ ids: new Int32Array() }, {})).toThrow(
+      new UnusableText("has no tokens"),
+    );
   });
+});
+
+describe("a text that the network cannot take is told apart from a failure", () => {
+  test("no tokens at all", () => {
+    const model = loadEmbeddingModel({
+      directory: withTokenizer("bert-mean", (file) => (file.post_processor = null)),
+      device,
+    });
+    for (const text of [" ", "\u200b"]) {
+      expect(() => model.tokenize({ text }, {})).toThrow(new UnusableText("has no tokens"));
+    }
+  });
+
+  test("a token that only the tokenizer has", () => {
+    const directory = withTokenizer("bert-mean", ({ model }) => (model.vocab["zzzz"] = 5000));
+    const model = loadEmbeddingModel({ directory, device });
+    expect(() => model.tokenize({ text: "a zzzz" }, {})).toThrow(
+      new UnusableText("has the token id 5000, which is outside of the vocabulary of 1000"),
+    );
+    expect(model.tokenize({ text: "a" }, {}).ids).toHaveLength(3);
+  });
+});
+
+describe("a template of the tokenizer that the network has no rows for stops the load", () => {
+  const template = (tokenId: number, typeId: number) =>
+    withTokenizer("bert-mean", (file) => {
+      file.post_processor = {
+        type: "TemplateProcessing",
+        single: [
+          { SpecialToken: { id: "[CLS]", type_id: 0 } },
+          { Sequence: { id: "A", type_id: typeId } },
+        ],
+        pair: [{ Sequence: { id: "A", type_id: 0 } }, { Sequence: { id: "B", type_id: 1 } }],
+        special_tokens: { "[CLS]": { id: "[CLS]", ids: [tokenId], tokens: ["[CLS]"] } },
+      };
+    });
+  const load = (tokenId: number, typeId: number) => () =>
+    loadEmbeddingModel({ directory: template(tokenId, typeId), device });
+
+  test("but what it has rows for is used", () => {
+    expect(load(999, 1)().tokenize({ text: "a" }, {}).typeIds).toEqual(Int32Array.of(0, 1));
+  });
+
+  test("token types", () => {
+    expect(load(2, 2)).toThrow(/post_processor gives tokens the type 2, .* type_vocab_size of 2;/);
+    for (const typeId of [-1, -100_000, 2 ** 32]) {
+      expect(load(2, typeId)).toThrow(/post_processor at "single\.1/);
+    }
+  });
+
+  test("tokens", () => {
+    expect(load(1000, 0)).toThrow(/post_processor puts the token 1000 .* vocab_size of 1000;/);
+    expect(load(-1, 0)).toThrow(/post_processor at "special_tokens\.\[CLS\]/);
+    expect(load(2 ** 32, 0)).toThrow(/post_processor at "special_tokens\.\[CLS\]/);
+  });
+});
+
+describe("do_lower_case", () => {
+  const lowerCasing = (name: string) => {
+    const directory = copyOfFixture(name);
+    editJson<object>(join(directory, "sentence_bert_config.json"), (config) =>
+      Object.assign(config, { do_lower_case: true }),
+    );
+    return loadEmbeddingModel({ directory, device });
+  };
+
+  // The starts of the vectors that sentence-transformers 6.2.0 (transformers 5.24.0, torch CPU) gives for copies of
+  // these fixtures, whose tokenizers are cased, with "do_lower_case": true and nothing else changed.
+  test.each([
+    [
+      "bert-max",
+      "Hello World IN CAPS",
+      [2, 738, 702, 560, 568, 449, 684, 670, 3],
+      [0.5381405, 0.9101583, 0.1236896, 0.7992086, 0.4174525, 0.9715724, 1.582288, 3.314828],
+    ],
+    [
+      "bert-max",
+      "İstanbul [MASK] <mask> A",
+      [2, 1, 4, 29, 675, 314, 343, 31, 60, 3],
+      [0.7667677, 0.6060303, 1.982137, 0.4062161, 0.3615448, 0.9818725, 1.332323, 2.674389],
+    ],
+    [
+      "roberta-mean",
+      "Hello World IN CAPS",
+      [0, 261, 404, 82, 416, 421, 291, 274, 68, 532, 2],
+      [0.0428531, 0.0857692, 0.1116757, 0.1191264, 0.0990658, 0.07456, -0.0355171, 0.1174168],
+    ],
+    [
+      "roberta-mean",
+      "ΟΔΟΣ Übung",
+      [0, 142, 127, 142, 116, 142, 127, 143, 229, 607, 69, 88, 590, 2],
+      [0.1468841, 0.0946252, 0.2487662, -0.0898389, 0.1145469, 0.0644568, -0.2514143, -0.0548339],
+    ],
+  ])("lower-cases for the cased tokenizer of %s: %s", (name, text, ids, start) => {
+    const model = lowerCasing(name);
+    expect([...model.tokenize({ text }, {}).ids]).toEqual(ids);
+    const vector = model.finish(rawVector(model, text), {});
+    start.forEach((component, i) => expect(vector[i]).toBeCloseTo(component, 4));
+    expect([...load(name).tokenize({ text }, {}).ids]).not.toEqual(ids);
+  });
+
+  test("changes nothing where the tokenizer lower-cases itself", () => {
+    const text = "Hello World";
+    expect(rawVector(lowerCasing("bert-mean"), text)).toEqual(rawVector(load("bert-mean"), text));
+  });
+});
+
+test("config, tokenizer and weights are read from the folder of the Transformer module", () => {
+  const directory = copyOfFixture("bert-mean");
+  const folder = join(directory, "0_Transformer");
+  mkdirSync(folder);
+  for (const file of [
+    "config.json",
+    "model.safetensors",
+    "sentence_bert_config.json",
+    "tokenizer.json",
+    "tokenizer_config.json",
+  ]) {
+    renameSync(join(directory, file), join(folder, file));
+  }
+  editJson<{ path: string }[]>(join(directory, "modules.json"), (modules) => {
+    modules[0]!.path = "0_Transformer";
+  });
+  const model = loadEmbeddingModel({ directory, device });
+  expect(model.maxLength).toBe(96);
+  expect(rawVector(model, "hello")).toEqual(rawVector(load("bert-mean"), "hello"));
+  rmSync(folder, { recursive: true });
+  cpSync(fixture("bert-mean/config.json"), join(directory, "config.json"));
+  expect(() => loadEmbeddingModel({ directory, device })).toThrow(
+    "0_Transformer/config.json is missing",
+  );
+});
+
+test("a Dense module of integers is refused by name", () => {
+  const directory = copyOfFixture("bert-cls-dense");
+  editTensors(join(directory, "2_Dense"), (tensor) => mx.astype(tensor, "uint32"));
+  expect(() => loadEmbeddingModel({ directory, device })).toThrow(
+    /"linear\.weight" in .*2_Dense.* is of the type U32/,
+  );
 });
 
 test("--pooling overrides the file, and the four modes differ", () => {

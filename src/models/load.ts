@@ -5,6 +5,7 @@ import { loadModuleChain } from "../pipeline/modules.ts";
 import type { NormalizeMode } from "../pipeline/normalize.ts";
 import type { PoolingMode } from "../pipeline/pooling.ts";
 import { Tokenizer } from "../tokenizer/tokenizer.ts";
+import { requireFittingTemplate } from "./fitting-template.ts";
 import { maxLength } from "./max-length.ts";
 import { computeDtypeOn, openWeights } from "./open-weights.ts";
 import { familyOf } from "./registry.ts";
@@ -32,13 +33,17 @@ const poolingFlag = {
 export function loadEmbeddingModel(options: LoadOptions): EmbeddingModel {
   const { directory, device, normalize } = options;
   const checkpoint = readCheckpoint(directory);
-  const { prompts, defaultPromptName } = checkpoint;
+  const { prompts, defaultPromptName, transformerDirectory, lowerCase } = checkpoint;
   const family = familyOf(checkpoint);
   const weights = openWeights(checkpoint, family, device);
   const { storedDtype, byteLength: weightBytes } = weights;
   const encoder = family.load(checkpoint.config, weights);
   weights.close();
-  const tokenizer = Tokenizer.load(directory);
+  const tokenizer = Tokenizer.load(transformerDirectory, { lowerCase });
+  requireFittingTemplate(tokenizer.templates.single, {
+    vocabSize: encoder.vocabSize,
+    typeCount: family.typeCount?.(checkpoint.config),
+  });
   return new EmbeddingModel({
     name: basename(directory),
     family: family.modelType,

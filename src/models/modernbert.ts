@@ -3,7 +3,6 @@ import type { Tensor } from "../../ffi/index.ts";
 import type { Weights } from "../checkpoint/weights.ts";
 import { activation, type Activation } from "../nn/activations.ts";
 import { attention, type Attention } from "../nn/attention.ts";
-import { embedding, type Embedding } from "../nn/embedding.ts";
 import type { Encoder } from "../nn/encoder.ts";
 import { linear, type Linear } from "../nn/linear.ts";
 import { layerNorm, unbiasedLayerNorm, type Norm } from "../nn/norms.ts";
@@ -13,6 +12,7 @@ import { RowLayout } from "../nn/row-layout.ts";
 import { classifier, oneLabel } from "./classifier.ts";
 import { parseConfig } from "./config.ts";
 import type { ModelFamily } from "./family.ts";
+import { lookupTable, type LookupTable } from "./lookup-table.ts";
 import {
   layerKinds,
   type LayerKind,
@@ -54,7 +54,7 @@ class ModernBert implements Encoder {
   readonly vocabSize: number;
   readonly maxPositions: number;
   readonly #config: ModernBertConfig;
-  readonly #tokens: Embedding;
+  readonly #tokens: LookupTable;
   readonly #embeddingNorm: Norm;
   readonly #layers: readonly Layer[];
   readonly #finalNorm: Norm;
@@ -65,7 +65,7 @@ class ModernBert implements Encoder {
     this.vocabSize = rows;
     this.maxPositions = config.max_position_embeddings;
     this.#config = config;
-    this.#tokens = embedding(weights, "embeddings.tok_embeddings", rows, width);
+    this.#tokens = lookupTable(weights, "embeddings.tok_embeddings", rows, width);
     this.#embeddingNorm = normOf(config, weights, "embeddings.norm");
     this.#layers = layerKinds(config).map((kind, index) => new Layer(config, weights, index, kind));
     this.#finalNorm = normOf(config, weights, "final_norm");
@@ -77,7 +77,7 @@ class ModernBert implements Encoder {
       full_attention: this.#surroundings(batch, layout, "full_attention"),
       sliding_attention: this.#surroundings(batch, layout, "sliding_attention"),
     };
-    const embedded = this.#embeddingNorm(this.#tokens(mx.fromInt32(batch.ids, [batch.ids.length])));
+    const embedded = this.#embeddingNorm(this.#tokens(batch.ids));
     const hidden = this.#layers.reduce(
       (x, layer) => layer.forward(x, surroundings[layer.kind]),
       embedded,

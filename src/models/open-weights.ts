@@ -10,11 +10,11 @@ export function computeDtypeOn(device: "cpu" | "gpu"): WeightsOptions["computeDt
 
 /** The tensors of a checkpoint. Throws CheckpointError where they are quantised, missing or damaged. */
 export function openWeights(
-  { directory, config }: Checkpoint,
+  { transformerDirectory, config }: Checkpoint,
   family: ModelFamily,
   device: "cpu" | "gpu",
 ): Weights {
   refuseQuantised(config);
   const prefixes = family.weightPrefixes;
-  return Weights.open(directory, { prefixes, computeDtype: computeDtypeOn(device) });
+  return Weights.open(transformerDirectory, { prefixes, computeDtype: computeDtypeOn(device) });
 }

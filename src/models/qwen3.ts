@@ -5,7 +5,6 @@ import type { Weights } from "../checkpoint/weights.ts";
 import { activation } from "../nn/activations.ts";
 import { attention, type Attention } from "../nn/attention.ts";
 import type { Decoder } from "../nn/decoder.ts";
-import { embedding, type Embedding } from "../nn/embedding.ts";
 import { gatedMlp } from "../nn/gated-mlp.ts";
 import { appended, KvCache, type KeysValues } from "../nn/kv-cache.ts";
 import { linear, type Linear } from "../nn/linear.ts";
@@ -16,6 +15,7 @@ import { RowLayout, rowStarts } from "../nn/row-layout.ts";
 import { oneLabel } from "./classifier.ts";
 import { parseConfig } from "./config.ts";
 import type { ModelFamily } from "./family.ts";
+import { lookupTable, requireRows, type LookupTable } from "./lookup-table.ts";
 
 const size = z.int().positive();
 
@@ -123,8 +123,10 @@ export function loadPartialLanguageModel(config: unknown, weights: Weights): Par
   return {
     decoder: new Qwen3(parsed, weights),
     readHead(tokens) {
+      const ids = Int32Array.from(tokens);
+      requireRows(ids, vocabSize, "lm_head");
       const rows = mx.scope(() => {
-        const indices = mx.fromInt32(Int32Array.from(tokens), [tokens.length]);
+        const indices = mx.fromInt32(ids, [ids.length]);
         return mx.keep(mx.astype(mx.take(head, indices, 0), "float32"));
       });
       mx.evaluate(rows);
@@ -144,7 +146,7 @@ class Qwen3 implements Decoder {
   readonly maxPositions: number;
   readonly #config: Qwen3Config;
   readonly #frequencies: Float32Array;
-  readonly #embedding: Embedding;
+  readonly #embedding: LookupTable;
   readonly #layers: readonly Layer[];
   readonly #norm: Norm;
 
@@ -155,7 +157,7 @@ class Qwen3 implements Decoder {
     this.maxPositions = config.max_position_embeddings;
     this.#config = config;
     this.#frequencies = inverseFrequencies(config.head_dim, config.theta);
-    this.#embedding = embedding(weights, "embed_tokens", vocabSize, width);
+    this.#embedding = lookupTable(weights, "embed_tokens", vocabSize, width);
     this.#layers = Array.from(
       { length: config.num_hidden_layers },
       (_, layer) => new Layer(config, weights, `layers.${layer}`),
@@ -190,7 +192,7 @@ class Qwen3 implements Decoder {
       this.#frequencies,
     );
     const own: KeysValues[] = [];
-    let states = this.#embedding(mx.fromInt32(ids, [ids.length]));
+    let states = this.#embedding(ids);
     this.#layers.forEach((layer, i) => {
       const attendAndKeep: Attention = (q, keys, values) => {
         own.push({ keys, values });

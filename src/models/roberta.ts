@@ -13,6 +13,7 @@ export const roberta: ModelFamily = {
   modelType: "roberta",
   defaultPooling: "mean",
   weightPrefixes: ["roberta.", "model."],
+  typeCount: (config) => parse(config).type_vocab_size,
   load: loadEncoder,
   loadClassifier(config, weights) {
     const encoder = loadEncoder(config, weights);
@@ -38,8 +39,10 @@ function loadEncoder(config: unknown, weights: Weights): BertEncoder {
     first: padId + 1,
     positions: (batch) => positionsAfterPadding(batch, padId),
   };
-  return new BertEncoder(parseConfig(bertConfig, config, "config.json"), weights, rule);
+  return new BertEncoder(parse(config), weights, rule);
 }
+
+const parse = (config: unknown) => parseConfig(bertConfig, config, "config.json");
 
 /**
  * [N]: padId plus the running count of the row's other tokens. A padding token written out in a text gets padId

@@ -3,6 +3,7 @@ import type { SequenceClassifier } from "../nn/sequence-classifier.ts";
 import type { Encoding, Tokenizer } from "../tokenizer/tokenizer.ts";
 import { pendingLogits } from "./pending-logits.ts";
 import type { PairRow, PendingLogits, PreparedQuery, Reranker } from "./reranker.ts";
+import { requireUsable } from "./unusable-text.ts";
 
 /** What a ClassifierReranker is put together from. */
 export interface ClassifierParts {
@@ -40,7 +41,6 @@ export class ClassifierReranker implements Reranker {
     this.#classifier = parts.classifier;
   }
 
-  /** Rows of `pair` throw RangeError where they have no tokens, or one that the network has no row for. */
   prepare(query: string): PreparedQuery {
     const pairWith = this.tokenizer.pairsWith(query, this.maxLength);
     return {
@@ -60,11 +60,7 @@ export class ClassifierReranker implements Reranker {
   }
 
   #row(encoding: Encoding): PairRow {
-    const { ids } = encoding;
-    if (ids.length === 0) throw new RangeError("query and document have no tokens");
-    // mlx does not check indices: an id past the table would read foreign memory.
-    const stray = ids.find((id) => id >= this.vocabSize);
-    if (stray === undefined) return { ...encoding, tokens: ids.length };
-    throw new RangeError(`token id ${stray} is outside of the vocabulary of ${this.vocabSize}`);
+    requireUsable(encoding, this.vocabSize);
+    return { ...encoding, tokens: encoding.ids.length };
   }
 }

@@ -6,6 +6,7 @@ import type { Tokenizer } from "../tokenizer/tokenizer.ts";
 import type { ModuleChain } from "./modules.ts";
 import { L2, normalized, UNNORMALIZED, type NormalizeMode } from "./normalize.ts";
 import { promptText, type PromptChoice, type PromptTable } from "./prompts.ts";
+import { requireUsable } from "./unusable-text.ts";
 
 /** Text for the tokenizer, or token ids that are used verbatim (no specials, no prompt). */
 export type EmbedInput = { readonly text: string } | { readonly ids: Int32Array };
@@ -93,14 +94,14 @@ export class EmbeddingModel {
     this.#prompts = parts.prompts;
   }
 
-  /** Cuts to `maxLength`; the specials around a text stay. Throws RangeError for an id outside of the vocabulary. */
+  /**
+   * Cuts to `maxLength`; the specials around a text stay. Throws UnusableText for an input without tokens, or with one
+   * outside of the vocabulary.
+   */
   tokenize(input: EmbedInput, choice: PromptChoice): EmbedRow {
     const row = "ids" in input ? this.#verbatimRow(input.ids) : this.#textRow(input.text, choice);
-    if (row.ids.length === 0) throw new RangeError("the input has no tokens");
-    // mlx does not check indices: an id past the table would read foreign memory.
-    const stray = row.ids.find((id) => id < 0 || id >= this.vocabSize);
-    if (stray === undefined) return row;
-    throw new RangeError(`token id ${stray} is outside of the vocabulary of ${this.vocabSize}`);
+    requireUsable(row, this.vocabSize);
+    return row;
   }
 
   /** Builds the graph for rows of `tokenize` and starts computing it; returns at once. */

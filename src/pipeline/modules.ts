@@ -1,9 +1,9 @@
-import { existsSync } from "node:fs";
 import { join } from "node:path";
 import * as mx from "../../ffi/index.ts";
 import type { Tensor } from "../../ffi/index.ts";
 import type { Checkpoint, ModuleEntry } from "../checkpoint/checkpoint.ts";
 import { CheckpointError } from "../checkpoint/error.ts";
+import { isFile } from "../checkpoint/regular-file.ts";
 import type { WeightsOptions } from "../checkpoint/weights.ts";
 import { loadDense } from "./dense.ts";
 import { pool, type PooledRows, type Pooling, type PoolingMode } from "./pooling.ts";
@@ -84,7 +84,7 @@ interface SplitChain {
 function splitChain({ modules, directory }: Checkpoint): SplitChain {
   const normalize: ModuleEntry = { type: "Normalize", path: "" };
   if (!modules) {
-    const hasPooling = existsSync(join(directory, POOLING_FOLDER, "config.json"));
+    const hasPooling = isFile(join(directory, POOLING_FOLDER, "config.json"));
     const pooling: ModuleEntry = { type: "Pooling", path: POOLING_FOLDER };
     return { pooling: hasPooling ? pooling : undefined, vectorModules: [normalize] };
   }

@@ -13,6 +13,7 @@ export interface PairRow extends TokenRow {
 
 /** The query of one request, prepared once for all of its documents. */
 export interface PreparedQuery {
+  /** Throws UnusableText where query and document have no tokens, or one outside of the vocabulary. */
   pair(document: string): PairRow;
   /** Frees what the query's rows share. Must be called once no row of it is going to run. */
   release(): void;

@@ -7,7 +7,7 @@ import { Tokenizer } from "./tokenizer.ts";
 const NAMES = [
   "bert-mean",
   "roberta-mean",
-  "tokenizers/qwen3-embed",
+  "qwen3-embed",
   "tokenizers/ministral3-embed",
   "modernbert-mean",
   "tokenizers/mistral-embed",

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { CheckpointError } from "../checkpoint/error.ts";
+import { int32Index } from "./tokenizer-file.ts";
 
 /** One element of the row that a post-processor makes: a special token, or the place of a text. */
 export type TemplatePart =
@@ -12,16 +13,16 @@ export interface Templates {
   readonly pair: readonly TemplatePart[];
 }
 
-const special = z.object({ SpecialToken: z.object({ id: z.string(), type_id: z.int() }) });
-const sequence = z.object({ Sequence: z.object({ id: z.enum(["A", "B"]), type_id: z.int() }) });
+const special = z.object({ SpecialToken: z.object({ id: z.string(), type_id: int32Index }) });
+const sequence = z.object({ Sequence: z.object({ id: z.enum(["A", "B"]), type_id: int32Index }) });
 
 const templateProcessing = z.looseObject({
   single: z.array(z.union([special, sequence])),
   pair: z.array(z.union([special, sequence])),
-  special_tokens: z.record(z.string(), z.looseObject({ ids: z.array(z.int().nonnegative()) })),
+  special_tokens: z.record(z.string(), z.looseObject({ ids: z.array(int32Index) })),
 });
 
-const tokenAndId = z.tuple([z.string(), z.int().nonnegative()]);
+const tokenAndId = z.tuple([z.string(), int32Index]);
 const bertProcessing = z.looseObject({ cls: tokenAndId, sep: tokenAndId });
 
 const sequenceOfProcessors = z.looseObject({
@@ -37,9 +38,25 @@ const PLAIN: Templates = { single: [A], pair: [A, B_OF_ANOTHER_TYPE] };
 
 /**
  * The rows that `post_processor` of tokenizer.json describes. `path` is named in errors. Throws CheckpointError for
- * a processor that is not known.
+ * a processor that is not known, for a row of one text without it, and for a row that repeats a text.
  */
 export function templatesOf(path: string, processor: { readonly type: string } | null): Templates {
+  const templates = describedBy(path, processor);
+  const { single, pair } = templates;
+  if (timesOf("A", single) === 0 || timesOf("B", single) > 0) {
+    throw new CheckpointError(`${path}: post_processor must put one text, A, in "single"`);
+  }
+  if (timesOf("A", single) > 1 || timesOf("A", pair) > 1 || timesOf("B", pair) > 1) {
+    throw new CheckpointError(`${path}: post_processor repeats a text, which is not supported`);
+  }
+  return templates;
+}
+
+function timesOf(text: "A" | "B", template: readonly TemplatePart[]): number {
+  return template.filter((part) => part.kind === "text" && part.text === text).length;
+}
+
+function describedBy(path: string, processor: { readonly type: string } | null): Templates {
   switch (processor?.type) {
     case undefined:
     case "ByteLevel": // concerns offsets only
@@ -59,7 +76,7 @@ export function templatesOf(path: string, processor: { readonly type: string } |
     }
     case "Sequence":
       return parse(path, sequenceOfProcessors, processor)
-        .processors.map((step) => templatesOf(path, step))
+        .processors.map((step) => describedBy(path, step))
         .reduce(wrapped, PLAIN);
     default:
       throw new CheckpointError(

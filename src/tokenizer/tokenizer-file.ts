@@ -1,26 +1,38 @@
-import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
 import { CheckpointError } from "../checkpoint/error.ts";
 import { readJson } from "../checkpoint/json-file.ts";
+import { isFile } from "../checkpoint/regular-file.ts";
+
+/** Ids and types of tokens are kept as int32. */
+export const int32Index = z.int().min(0).max(0x7fff_ffff);
 
 const typedStep = z.looseObject({ type: z.string() }).nullable().default(null);
 
+type Merge = string | readonly [string, string];
+
+/** Published lists have hundreds of thousands of entries: a schema for each would double the time of a load. */
+function isListOfMerges(value: unknown): value is readonly Merge[] {
+  const isPair = (entry: unknown) =>
+    Array.isArray(entry)
+      ? entry.length === 2 && entry.every((piece) => typeof piece === "string")
+      : typeof entry === "string" && entry.includes(" ");
+  return Array.isArray(value) && value.every(isPair);
+}
+
 const tokenizerFile = z.looseObject({
-  added_tokens: z
-    .array(z.looseObject({ id: z.int().nonnegative(), content: z.string() }))
-    .default([]),
+  added_tokens: z.array(z.looseObject({ id: int32Index, content: z.string() })).default([]),
   normalizer: typedStep,
   pre_tokenizer: typedStep,
   post_processor: typedStep,
   decoder: typedStep,
   model: z.looseObject({
     type: z.string(),
-    vocab: z.union([
-      z.record(z.string(), z.int().nonnegative()),
-      z.array(z.tuple([z.string(), z.number()])),
-    ]),
-    unk_id: z.int().nonnegative().nullish(),
+    vocab: z.union([z.record(z.string(), int32Index), z.array(z.tuple([z.string(), z.number()]))]),
+    merges: z.custom<readonly Merge[]>(isListOfMerges, "must be a list of pairs").optional(),
+    unk_id: int32Index.nullish(),
+    unk_token: z.string().nullish(),
+    byte_fallback: z.boolean().nullish(),
     max_input_chars_per_word: z.int().positive().optional(),
   }),
 });
@@ -28,21 +40,65 @@ const tokenizerFile = z.looseObject({
 /** tokenizer.json: the only truth for token ids. Keys that nothing here reads are kept as they are. */
 export type TokenizerFile = z.output<typeof tokenizerFile>;
 
+/** What the reference library takes for missing keys of a WordPiece model. */
+const WORD_PIECE = { unk_token: "[UNK]", continuing_subword_prefix: "##" };
+
 /** Reads tokenizer.json of a model directory. Throws CheckpointError where it is missing, broken or unknown. */
 export function readTokenizerFile(directory: string): { path: string; file: TokenizerFile } {
   const path = join(directory, "tokenizer.json");
-  if (!existsSync(path)) {
+  if (!isFile(path)) {
     throw new CheckpointError(
       `${path} is missing; save the tokenizer in the fast (tokenizer.json) format`,
     );
   }
   const file = readJson(path, tokenizerFile);
-  if (!["WordPiece", "BPE", "Unigram"].includes(file.model.type)) {
-    throw new CheckpointError(
-      `${path}: model type "${file.model.type}" is not supported; supported are WordPiece, BPE, Unigram`,
-    );
-  }
+  const fault = faultOf(file);
+  if (fault !== undefined) throw new CheckpointError(`${path}: ${fault}`);
+  if (file.model.type === "WordPiece") file.model = { ...WORD_PIECE, ...file.model };
   return { path, file };
+}
+
+/** Why the model of a tokenizer cannot be used; undefined where it can. */
+function faultOf(file: TokenizerFile): string | undefined {
+  const { type, vocab, merges, byte_fallback } = file.model;
+  const isList = Array.isArray(vocab);
+  switch (type) {
+    case "Unigram":
+      if (!isList)
+        return `"model.vocab" of a Unigram model must be a list of pieces with their scores`;
+      if (byte_fallback) return `"model.byte_fallback" of a Unigram model is not supported`;
+      break;
+    case "BPE":
+    case "WordPiece":
+      if (isList) return `"model.vocab" of a ${type} model must map pieces to their ids`;
+      if (type === "BPE" && !merges) return `"model.merges" of the BPE model is missing`;
+      break;
+    default:
+      return `model type "${type}" is not supported; supported are WordPiece, BPE, Unigram`;
+  }
+  if (Object.keys(vocab).length === 0) return `"model.vocab" is empty`;
+  return unknownFaultOf(file);
+}
+
+/** What stands for pieces that are not in the vocabulary must be in it. */
+function unknownFaultOf({ model, added_tokens }: TokenizerFile): string | undefined {
+  const {
+    type,
+    vocab,
+    unk_id,
+    unk_token = type === "WordPiece" ? WORD_PIECE.unk_token : null,
+  } = model;
+  if (Array.isArray(vocab)) {
+    if (unk_id == null) return `"model.unk_id" of the Unigram model is missing`;
+    if (unk_id < vocab.length) return undefined;
+    return `"model.unk_id" is ${unk_id}, which is not in the vocabulary of ${vocab.length}`;
+  }
+  if (unk_token === null) {
+    return type === "WordPiece" ? `"model.unk_token" of the WordPiece model is missing` : undefined;
+  }
+  const known =
+    Object.hasOwn(vocab, unk_token) || added_tokens.some(({ content }) => content === unk_token);
+  return known ? undefined : `"model.unk_token" is "${unk_token}", which is not in the vocabulary`;
 }
 
 /** Every piece of text that has an id, with its id. */

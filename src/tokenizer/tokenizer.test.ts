@@ -24,6 +24,7 @@ interface Expected {
 interface Stored {
   normalizer: Record<string, unknown> & { type: string };
   post_processor: unknown;
+  model: Record<string, unknown>;
   padding: unknown;
   truncation: unknown;
 }
@@ -73,7 +74,7 @@ test("specials around a text come from the post-processor", () => {
   };
   expect(specials("bert-mean")).toEqual([[2], [3]]); // TemplateProcessing
   expect(specials("roberta-mean")).toEqual([[0], [2]]); // RobertaProcessing
-  expect(specials("tokenizers/qwen3-embed")).toEqual([[], [640]]); // ByteLevel, then a template
+  expect(specials("qwen3-embed")).toEqual([[], [640]]); // ByteLevel, then a template
   expect(specials("tokenizers/llama-bidirec")).toEqual([[640], []]);
   const classic = changed("bert-mean", (stored) => {
     stored.post_processor = { type: "BertProcessing", sep: ["[SEP]", 3], cls: ["[CLS]", 2] };
@@ -108,6 +109,74 @@ test("a missing or broken tokenizer.json is named", () => {
   const directory = copyOfFixture("bert-mean");
   writeFileSync(join(directory, "tokenizer.json"), '{"model":');
   expect(refusalOf(() => Tokenizer.load(directory))).toContain("tokenizer.json is not valid JSON");
+});
+
+describe("a model that cannot be used is refused by what is wrong", () => {
+  test.each([
+    ["roberta-mean", { merges: undefined }, /"model\.merges" of the BPE model is missing/],
+    ["roberta-mean", { merges: ["a b", "ab"] }, /"model\.merges": must be a list of pairs/],
+    ["roberta-mean", { merges: [["a", 1]] }, /"model\.merges": must be a list of pairs/],
+    ["roberta-mean", { unk_token: "<none>" }, /"model\.unk_token" is "<none>", .* not in/],
+    ["bert-mean", { unk_token: "<none>" }, /"model\.unk_token" is "<none>", .* not in/],
+    ["bert-mean", { unk_token: null }, /"model\.unk_token" of the WordPiece model is missing/],
+    ["bert-mean", { vocab: {} }, /"model\.vocab" is empty/],
+    ["bert-mean", { vocab: { "[UNK]": 2 ** 32 } }, /"model\.vocab/],
+    ["bert-mean", { vocab: { "[UNK]": -1 } }, /"model\.vocab/],
+    ["bert-mean", { vocab: [["a", 0]] }, /"model\.vocab" of a WordPiece model must map/],
+    ["xlm-roberta-mean", { vocab: { a: 0 } }, /"model\.vocab" of a Unigram model must be a list/],
+    ["xlm-roberta-mean", { vocab: [] }, /"model\.vocab" is empty/],
+    ["xlm-roberta-mean", { unk_id: 1e6 }, /"model\.unk_id" is 1000000, which is not in/],
+    ["xlm-roberta-mean", { unk_id: null }, /"model\.unk_id" of the Unigram model is missing/],
+    ["xlm-roberta-mean", { byte_fallback: true }, /"model\.byte_fallback" of a Unigram model/],
+  ])("%s %j", (name, model, wanted) => {
+    const load = () =>
+      changed(name, (stored) => {
+        Object.assign(stored.model, model);
+      });
+    expect(refusalOf(load)).toMatch(wanted);
+  });
+
+  test("what WordPiece files may leave out is what the reference takes for it", () => {
+    const terse = changed("bert-mean", ({ model }) => {
+      delete model.unk_token;
+      delete model.continuing_subword_prefix;
+    });
+    const text = "unaffable words \u{16a0}";
+    expect(idsOf(terse, text)).toEqual(idsOf(bert, text));
+    expect(idsOf(terse, text)).toContain(1);
+  });
+
+  test("a pipe in the place of tokenizer.json does not wait for ever", () => {
+    const directory = temporaryDirectory("pipe");
+    expect(Bun.spawnSync(["mkfifo", join(directory, "tokenizer.json")]).exitCode).toBe(0);
+    expect(refusalOf(() => Tokenizer.load(directory))).toContain("is a pipe or a device");
+  });
+});
+
+test("a row of one text holds it once", () => {
+  const a = { Sequence: { id: "A", type_id: 0 } };
+  const b = { Sequence: { id: "B", type_id: 0 } };
+  const load = (single: object[], pair: object[]) => () =>
+    changed("bert-mean", (stored) => {
+      stored.post_processor = { type: "TemplateProcessing", single, pair, special_tokens: {} };
+    });
+  expect(load([a], [a, b])().encode("a").ids).toHaveLength(1);
+  expect(refusalOf(load([a, a], [a, b]))).toContain("post_processor repeats a text");
+  expect(refusalOf(load([a], [a, b, a]))).toContain("post_processor repeats a text");
+  for (const single of [[], [b], [a, b]]) {
+    expect(refusalOf(load(single, [a, b]))).toContain('must put one text, A, in "single"');
+  }
+});
+
+test("lower-casing comes first, once", () => {
+  const cased = fixture("roberta-mean");
+  const lower = Tokenizer.load(cased, { lowerCase: true });
+  expect(idsOf(lower, "Hello WORLD")).toEqual(idsOf(Tokenizer.load(cased), "hello world"));
+  expect(idsOf(lower, "<mask> A")).toEqual(idsOf(Tokenizer.load(cased), "<mask> a"));
+  const own = fixture("tokenizers/gemma3-embed");
+  expect(idsOf(Tokenizer.load(own, { lowerCase: true }), "A  B")).toEqual(
+    idsOf(Tokenizer.load(own), "a  b"),
+  );
 });
 
 test("padding and truncation stored in tokenizer.json are ignored", () => {
@@ -174,12 +243,12 @@ test("a word over 100 characters is one unknown token", () => {
 
 test("special tokens written out in a text are read as such", () => {
   expect(idsOf(bert, "a [MASK] b")).toContain(4);
-  const qwen = Tokenizer.load(fixture("tokenizers/qwen3-embed"));
+  const qwen = Tokenizer.load(fixture("qwen3-embed"));
   expect(idsOf(qwen, "a<|endoftext|>b").filter((id) => id === 640)).toHaveLength(2);
 });
 
 test("half a surrogate pair counts as U+FFFD", () => {
-  for (const name of ["bert-mean", "tokenizers/qwen3-embed", "xlm-roberta-cls"]) {
+  for (const name of ["bert-mean", "qwen3-embed", "xlm-roberta-cls"]) {
     const tokenizer = Tokenizer.load(fixture(name));
     expect(idsOf(tokenizer, "x\ud83d")).toEqual(idsOf(tokenizer, "x\ufffd"));
     expect(idsOf(tokenizer, "x\ude00y")).toEqual(idsOf(tokenizer, "x\ufffdy"));
@@ -222,11 +291,11 @@ test("type ids appear where the template has some that are not 0", () => {
 
 test("vocabSize counts added tokens", () => {
   expect(bert.vocabSize).toBe(1000);
-  expect(Tokenizer.load(fixture("tokenizers/qwen3-embed")).vocabSize).toBe(647);
+  expect(Tokenizer.load(fixture("qwen3-embed")).vocabSize).toBe(647);
 });
 
 test("decoding gives the text back, pieces the text of each token", () => {
-  const qwen = Tokenizer.load(fixture("tokenizers/qwen3-embed"));
+  const qwen = Tokenizer.load(fixture("qwen3-embed"));
   const text = "Hello, wörld!\n  <|im_end|> 中文";
   const { ids } = qwen.encode(text, { addSpecial: false });
   expect(qwen.decode(ids)).toBe(text);

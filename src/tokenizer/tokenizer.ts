@@ -1,7 +1,7 @@
 import { Tokenizer as LibraryTokenizer } from "@huggingface/tokenizers";
-import { CheckpointError } from "../checkpoint/error.ts";
-import { reasonOf } from "../checkpoint/json-file.ts";
+import { CheckpointError, reasonOf } from "../checkpoint/error.ts";
 import { LeadingTokens, type EncodedPart } from "./leading-tokens.ts";
+import { lowerCasing } from "./lower-casing.ts";
 import { faithful } from "./normalizer.ts";
 import { keptOfPair } from "./pair-truncation.ts";
 import { templatesOf, type TemplatePart, type Templates } from "./post-processor.ts";
@@ -16,6 +16,11 @@ export interface Encoding {
   readonly typeIds?: Int32Array;
   /** Whether the text was cut to fit. */
   readonly truncated: boolean;
+}
+
+export interface TokenizerOptions {
+  /** Texts are lower-cased before all else, unless the tokenizer does so itself. */
+  readonly lowerCase?: boolean;
 }
 
 export interface EncodeOptions {
@@ -51,30 +56,30 @@ export class Tokenizer {
   /** How many special tokens a single text gets, and a pair of texts. */
   readonly singleSpecials: number;
   readonly pairSpecials: number;
+  /** The rows that texts are put into. */
+  readonly templates: Templates;
   readonly #library: LibraryTokenizer;
   readonly #leadingTokens: LeadingTokens;
-  readonly #templates: Templates;
 
   private constructor(path: string, file: TokenizerFile) {
-    this.#templates = templatesOf(path, file.post_processor);
-    const { single } = this.#templates;
+    this.templates = templatesOf(path, file.post_processor);
+    const { single } = this.templates;
     this.#library = buildLibraryTokenizer(path, file);
     this.#leadingTokens = new LeadingTokens(file, (text) => this.#encodeWhole(text));
     const textAt = single.findIndex((part) => part.kind === "text");
-    if (textAt < 0) throw new CheckpointError(`${path}: post_processor leaves out the text`);
     this.singlePrefix = specialIds(single.slice(0, textAt));
     this.singleSuffix = specialIds(single.slice(textAt));
     this.singleSpecials = specialIds(single).length;
-    this.pairSpecials = specialIds(this.#templates.pair).length;
+    this.pairSpecials = specialIds(this.templates.pair).length;
     let largestId = -1;
     for (const [, id] of vocabularyOf(file)) largestId = Math.max(largestId, id);
     this.vocabSize = largestId + 1;
   }
 
   /** Reads tokenizer.json of a model directory. Throws CheckpointError where it is missing, broken or unknown. */
-  static load(directory: string): Tokenizer {
+  static load(directory: string, { lowerCase = false }: TokenizerOptions = {}): Tokenizer {
     const { path, file } = readTokenizerFile(directory);
-    return new Tokenizer(path, file);
+    return new Tokenizer(path, lowerCase ? lowerCasing(file) : file);
   }
 
   /**
@@ -89,7 +94,7 @@ export class Tokenizer {
     const truncated = found.length > limit;
     const content = truncated ? found.subarray(0, limit) : found;
     if (!addSpecial) return { ids: Int32Array.from(content), truncated };
-    return { ...filled(this.#templates.single, { A: content }), truncated };
+    return { ...filled(this.templates.single, { A: content }), truncated };
   }
 
   /**
@@ -98,7 +103,7 @@ export class Tokenizer {
    * whole. Special tokens written out and the time it takes are as in `encode`.
    */
   pairsWith(first: string, maxLength: number): (second: string) => Encoding {
-    const { pair } = this.#templates;
+    const { pair } = this.templates;
     const limit = Math.max(0, maxLength - this.pairSpecials);
     const counted = Math.max(limit + 1, COMPARED_TOKENS);
     const leading = (text: string) => this.#leadingTokens.of(text.toWellFormed(), counted);
