@@ -27,15 +27,19 @@ describe("memory", () => {
   test("does not grow over 10 000 rounds of build, evaluate and free", () => {
     const seed = mx.ones([16, 16]);
     mx.evaluate(seed);
-    iterate(seed, 1000);
+    let resident = iterate(seed, 10_000);
     const activeBefore = mx.activeBytes();
-    const residentBefore = process.memoryUsage.rss();
-    const residentAfter = iterate(seed, 10_000);
+    // What the allocator or the garbage collector takes once is no leak: a leak grows every time.
+    const growths = Array.from({ length: 2 }, () => {
+      const before = resident;
+      resident = iterate(seed, 10_000);
+      return resident - before;
+    });
     expect(mx.activeBytes()).toBe(activeBefore);
-    // One leaked array of 1 KiB per round would be 10 MiB, one leaked handle per operation several
-    expect(residentAfter - residentBefore).toBeLessThan(8 * MIB);
+    // One tensor that is kept per round takes more than 12 MiB, even one that is never evaluated.
+    expect(Math.min(...growths)).toBeLessThan(8 * MIB);
     seed.free();
-  });
+  }, 120_000);
 
   test("does not grow over failing operations", () => {
     const a = mx.ones([2, 3]);
