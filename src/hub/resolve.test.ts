@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { localStore, resolveModel } from "./resolve.ts";
@@ -54,6 +54,22 @@ describe("a path", () => {
     );
     expect(() => resolveModel(file, { env: {} })).toThrow("is a file; name the directory");
     expect(() => resolveModel(join(root, "bare"), { env: {} })).toThrow("no config.json");
+  });
+
+  test("may hold its config.json in a folder that modules.json names", () => {
+    const directory = join(root, "folders");
+    mkdirSync(directory);
+    writeFileSync(join(directory, "modules.json"), "[]");
+    expect(resolveModel(directory, { env: {} }).directory).toBe(directory);
+  });
+
+  test.skipIf(process.getuid?.() === 0)("without permission to read it says so", () => {
+    const directory = checkpoint("locked");
+    chmodSync(directory, 0o000);
+    expect(() => resolveModel(directory, { env: {} })).toThrow(
+      /locked: its directory cannot be read: EACCES/,
+    );
+    chmodSync(directory, 0o700);
   });
 });
 

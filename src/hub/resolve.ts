@@ -1,5 +1,5 @@
 /** From the name of a model to the directory of its checkpoint. Nothing here writes or uses the network. */
-import { existsSync, readFileSync, statSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { homedir } from "node:os";
 import { basename, isAbsolute, join, resolve } from "node:path";
 
@@ -89,11 +89,22 @@ function checkpointDirectory(directory: string, name: string): string {
       `model ${name} is a file; name the directory that holds config.json and the weights`,
     );
   }
-  if (!existsSync(join(directory, "config.json"))) {
+  const names = namesIn(directory, name);
+  // Older sentence-transformers checkpoints keep all but modules.json in folders.
+  if (!names.includes("config.json") && !names.includes("modules.json")) {
     const where = directory === resolve(name) ? "" : ` in ${directory}`;
     throw new Error(
       `model ${name}: no config.json${where}; a checkpoint's directory holds one beside its weights`,
     );
   }
   return directory;
+}
+
+function namesIn(directory: string, name: string): string[] {
+  try {
+    return readdirSync(directory);
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new Error(`model ${name}: its directory cannot be read: ${reason}`, { cause: error });
+  }
 }

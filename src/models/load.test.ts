@@ -300,9 +300,15 @@ test("a vector that is not finite is an error that names the model, never a resu
 test("vectors that nobody reads are freed", () => {
   const model = load("bert-mean");
   const rows = [model.tokenize({ text: "hello" }, {})];
-  model.start(rows).read();
-  const before = mx.activeBytes();
+  // A batch may still be letting go of what it computed with when its result has been read: the least of some counts.
+  const settledBytes = () =>
+    Math.min(
+      ...Array.from({ length: 5 }, () => {
+        model.start(rows).read();
+        return mx.activeBytes();
+      }),
+    );
+  const before = settledBytes();
   for (let i = 0; i < 20; i++) model.start(rows).drop();
-  model.start(rows).read();
-  expect(mx.activeBytes()).toBe(before);
+  expect(settledBytes()).toBe(before);
 });

@@ -4,6 +4,7 @@ import * as mx from "../../ffi/index.ts";
 import { CheckpointError } from "../../src/checkpoint/error.ts";
 import { loadReranker } from "../../src/models/load-reranker.ts";
 import type { Reranker } from "../../src/pipeline/reranker.ts";
+import { UnusableText } from "../../src/pipeline/unusable-text.ts";
 import { copyOfFixture, editJson, fixture } from "../fixtures/fixtures.ts";
 import { editTensors } from "../fixtures/tensors.ts";
 import { describeCrossEncoders } from "./cross-encoder.ts";
@@ -146,6 +147,38 @@ describe("the declared activation", () => {
   });
 });
 
+describe("pairs that the network cannot take", () => {
+  type Stored = { post_processor: unknown; model: { vocab: Record<string, number> } };
+  const withTokenizer = (change: (file: Stored) => void) => {
+    const directory = copyOfFixture("rerank-bert");
+    editJson(join(directory, "tokenizer.json"), change);
+    return directory;
+  };
+  const withPair = (pair: object[]) =>
+    withTokenizer((file) => {
+      const single = [{ Sequence: { id: "A", type_id: 0 } }];
+      file.post_processor = { type: "TemplateProcessing", single, pair, special_tokens: {} };
+    });
+  const text = (id: string, type_id: number) => ({ Sequence: { id, type_id } });
+
+  test("are told apart from failures", () => {
+    const directory = withTokenizer(({ model }) => (model.vocab["zzzz"] = 5000));
+    const prepared = loadReranker({ directory, device }).prepare("zzzz");
+    expect(() => prepared.pair("a")).toThrow(
+      new UnusableText("has the token id 5000, which is outside of the vocabulary of 1000"),
+    );
+    const bare = withPair([text("A", 0), text("B", 1)]);
+    const blank = loadReranker({ directory: bare, device }).prepare(" ");
+    expect(blank.pair("a").typeIds).toEqual(Int32Array.of(1));
+    expect(() => blank.pair("\u200b")).toThrow(new UnusableText("has no tokens"));
+  });
+
+  test("stop the load where the template makes them", () => {
+    expect(refusalOf(withPair([text("A", 0), text("B", 2)]))).toContain("gives tokens the type 2");
+    expect(refusalOf(withPair([text("A", 0)]))).toContain("leaves B out of rows of two texts");
+  });
+});
+
 test("the limit is the smallest of files, positions and flag", () => {
   const directory = copyOfFixture("rerank-roberta");
   editJson<{ model_max_length?: number }>(join(directory, "tokenizer_config.json"), (config) => {
@@ -158,10 +191,16 @@ test("the limit is the smallest of files, positions and flag", () => {
 
 test("batches leave no tensors behind", () => {
   const model = loadReranker({ directory: fixture("rerank-bert"), device });
-  logitsOf(model);
-  const before = mx.activeBytes();
+  // A batch may still be letting go of what it computed with when its result has been read: the least of some counts.
+  const settledBytes = () =>
+    Math.min(
+      ...Array.from({ length: 5 }, () => {
+        logitsOf(model);
+        return mx.activeBytes();
+      }),
+    );
+  const before = settledBytes();
   for (let i = 0; i < 20; i++) logitsOf(model);
-  model.start([model.prepare(QUERY).pair("dropped")]).drop();
-  logitsOf(model); // the dropped batch has ended too
-  expect(mx.activeBytes()).toBe(before);
+  for (let i = 0; i < 20; i++) model.start([model.prepare(QUERY).pair("dropped")]).drop();
+  expect(settledBytes()).toBe(before);
 });
