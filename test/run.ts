@@ -1,42 +1,89 @@
 /**
  * The last step of `npm test`: types, format, then every test. `npm test -- <pattern>` narrows the
- * tests to the files whose path holds the pattern. Ends with one line, `N passed, N failed`.
+ * tests to the files whose path holds the pattern. Lists what failed and ends with one line,
+ * `N passed, N failed`.
  */
 import { existsSync, mkdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { type JUnitTotals, junitTotals } from "./junit.ts";
+import { junitFailures, type JUnitTotals, junitTotals } from "./junit.ts";
+import { TestOutput } from "./test-output.ts";
 
 const root = join(import.meta.dir, "..");
 const report = join(root, "test-results/junit.xml");
+/** For tests that start programs, on a machine that has other things to do. */
+const TEST_TIMEOUT_MS = 60_000;
 
-async function runBun(...args: string[]): Promise<boolean> {
+async function runBun(args: string[], onLine: (line: string) => void): Promise<number> {
   const child = Bun.spawn([process.execPath, ...args], {
     cwd: root,
-    stdio: ["ignore", "inherit", "inherit"],
+    stdio: ["ignore", "pipe", "pipe"],
   });
-  return (await child.exited) === 0;
+  await Promise.all([readLines(child.stdout, onLine), readLines(child.stderr, onLine)]);
+  return child.exited;
 }
 
-async function runTests(patterns: string[]): Promise<JUnitTotals> {
+async function readLines(
+  stream: ReadableStream<Uint8Array>,
+  onLine: (line: string) => void,
+): Promise<void> {
+  const decoder = new TextDecoder();
+  let rest = "";
+  for await (const bytes of stream) {
+    const lines = (rest + decoder.decode(bytes, { stream: true })).split("\n");
+    rest = lines.pop() ?? "";
+    lines.forEach(onLine);
+  }
+  if (rest !== "") onLine(rest);
+}
+
+/** Runs a check; what it says about a failure, in one line. */
+async function check(title: string, args: string[], sayings: RegExp): Promise<string[]> {
+  const lines: string[] = [];
+  const code = await runBun(args, (line) => {
+    lines.push(line);
+    console.error(line);
+  });
+  if (code === 0) return [];
+  const said = lines.filter((line) => sayings.test(line)).join(", ");
+  return [`${title}: ${said || `bun ${args[0]} ended with exit code ${code}`}`];
+}
+
+interface TestRun extends Omit<JUnitTotals, "failed"> {
+  readonly failures: readonly string[];
+}
+
+async function runTests(patterns: string[]): Promise<TestRun> {
   mkdirSync(join(root, "test-results"), { recursive: true });
   rmSync(report, { force: true });
-  const passed = await runBun(
-    ...["test", "--reporter=junit", `--reporter-outfile=${report}`],
-    ...(patterns.length > 0 ? patterns : ["./src/", "./ffi/", "./vendor/", "./test/"]),
+  const output = new TestOutput((text) => process.stderr.write(text));
+  const code = await runBun(
+    [
+      ...["test", `--timeout=${TEST_TIMEOUT_MS}`],
+      ...["--reporter=junit", `--reporter-outfile=${report}`],
+      ...(patterns.length > 0 ? patterns : ["./src/", "./ffi/", "./vendor/", "./test/"]),
+    ],
+    (line) => output.line(line),
   );
-  const totals = existsSync(report)
-    ? junitTotals(readFileSync(report, "utf8"))
-    : { passed: 0, failed: 0, skipped: 0 };
-  // A file that cannot be loaded, or a crash, fails the run without a failed test of its own.
-  return passed ? totals : { ...totals, failed: Math.max(totals.failed, 1) };
+  output.end();
+  const xml = existsSync(report) ? readFileSync(report, "utf8") : undefined;
+  const { passed, skipped } = xml ? junitTotals(xml) : { passed: 0, skipped: 0 };
+  const failures = [...(xml ? junitFailures(xml) : []), ...output.outside];
+  if (code !== 0 && failures.length === 0) {
+    failures.push(`bun test ended with exit code ${code} after ${output.file ?? "no file"}`);
+  }
+  return { passed, skipped, failures };
 }
 
-let failedChecks = 0;
 // A failed check counts as one failed test, so that the last line tells the whole truth.
-if (!(await runBun("check"))) failedChecks++;
-if (!(await runBun("fmt", "--check", "--ignore-pattern=test/fixtures/**"))) failedChecks++;
-const { passed, failed, skipped } = await runTests(Bun.argv.slice(2));
-const failures = failed + failedChecks;
-if (passed + failed === 0) console.error("no test ran");
-console.log(`${passed} passed, ${failures} failed${skipped > 0 ? `, ${skipped} skipped` : ""}`);
-process.exit(failures > 0 || passed === 0 ? 1 : 0);
+const failedChecks = [
+  ...(await check("types", ["check"], /^Found \d+ errors?/)),
+  ...(await check("format", ["fmt", "--check", "--ignore-pattern=test/fixtures/**"], /^\S+\.\w+$/)),
+];
+const { passed, skipped, failures: failedTests } = await runTests(Bun.argv.slice(2));
+const failures = [...failedChecks, ...failedTests];
+if (passed + failedTests.length === 0) console.error("no test ran");
+if (failures.length > 0)
+  console.log(`\nfailed:\n${failures.map((line) => `  ${line}`).join("\n")}\n`);
+const skips = skipped > 0 ? `, ${skipped} skipped` : "";
+console.log(`${passed} passed, ${failures.length} failed${skips}`);
+process.exit(failures.length > 0 || passed === 0 ? 1 : 0);
