@@ -38,6 +38,16 @@ test("the position rows up to the padding id belong to no real token", () => {
   expect(vectorOf(directory, 0, PAD, 2)).not.toEqual(vectorOf(original, 0, PAD, 2));
 });
 
+test.each([
+  [{ num_attention_heads: 5 }, /num_attention_heads: 5 does not divide hidden_size/],
+  [{ pad_token_id: -1 }, /pad_token_id/],
+  [{ pad_token_id: 200 }, /length limit of -\d+ leaves no room for text/],
+])("%j stops the load by name", (changes, message) => {
+  const directory = copyOfFixture("roberta-mean");
+  editJson<object>(join(directory, "config.json"), (config) => Object.assign(config, changes));
+  expect(() => loadEmbeddingModel({ directory, device })).toThrow(message);
+});
+
 test("texts may be as long as the rows behind the padding id", () => {
   const directory = copyOfFixture("roberta-mean");
   editJson<object>(join(directory, "sentence_bert_config.json"), (config) =>
