@@ -65,6 +65,10 @@ async function print(text: string): Promise<number> {
 async function unknownCommand(command: string): Promise<string> {
   const { nearest } = await import("./cli/nearest.ts");
   const guess = nearest(command, COMMANDS);
+  if (!guess && process.env["npm_lifecycle_event"] === "start") {
+    // npm takes flags for its own and leaves their values
+    return `unknown command ${command}; flags of npm start come behind --, as in npm start -- --port 8080`;
+  }
   const advice = guess ? `did you mean ${guess}?` : "to serve a model, name it with -m;";
   return `unknown command ${command}; ${advice} mlxcel --help lists the commands`;
 }

@@ -12,7 +12,11 @@ function model(id: string, kind: "embedding" | "reranker"): ModelSettings {
 const EMBEDDER = model("tiny", "embedding");
 const RERANKER = model("judge", "reranker");
 
-function shown(changes: Partial<ServeSettings>, info: EmbedderInfo = INFO): string {
+function shown(
+  changes: Partial<ServeSettings>,
+  info: EmbedderInfo = INFO,
+  url = "http://127.0.0.1:8080",
+): string {
   const settings: ServeSettings = {
     embedderRanks: false,
     rawScores: false,
@@ -31,7 +35,7 @@ function shown(changes: Partial<ServeSettings>, info: EmbedderInfo = INFO): stri
     embedder: settings.embedder && info,
     reranker: settings.reranker && RERANKER_INFO,
   };
-  return banner(settings, models, "http://127.0.0.1:8080", false);
+  return banner(settings, models, url, false);
 }
 
 test("an embedder alone: its facts and one line to try", () => {
@@ -62,4 +66,14 @@ test("an embedder that ranks says so, and how", () => {
   expect(text).toContain("/v1/rerank");
   const multi = shown({ embedder: EMBEDDER, embedderRanks: true }, { ...INFO, multiVector: true });
   expect(multi).toMatch(/ ranking +by this embedder too, late interaction/);
+});
+
+test.each([
+  ["http://0.0.0.0:8080", "http://127.0.0.1:8080"],
+  ["https://[::]:8443", "https://[::1]:8443"],
+  ["http://192.0.2.7:80", "http://192.0.2.7:80"],
+])("on %s the line to paste calls %s", (url, called) => {
+  const text = shown({ embedder: EMBEDDER }, INFO, url);
+  expect(text).toContain(` ${url}\n`);
+  expect(text).toContain(`curl ${called}/v1/embeddings`);
 });

@@ -58,6 +58,11 @@ function modelText(id: string, { family }: ModelInfo, isDefault: boolean): strin
   return `${id} (${family}${isDefault ? ", the default" : ""})`;
 }
 
+/** Addresses that stand for every interface can be listened on, not called. */
+function reachable(url: string): string {
+  return url.replace("//0.0.0.0", "//127.0.0.1").replace("//[::]", "//[::1]");
+}
+
 /** Commands that can be pasted; a key is left to the reader. */
 function curlLines(settings: ServeSettings, url: string): string[] {
   const { listen, apiKeys, tls, embedder, reranker, embedderRanks } = settings;
@@ -67,7 +72,7 @@ function curlLines(settings: ServeSettings, url: string): string[] {
     ...(tls ? ["-k"] : []),
     ...(apiKeys.length > 0 ? ["-H 'Authorization: Bearer YOUR_KEY'"] : []),
   ];
-  const target = "socketPath" in listen ? "http://localhost" : url;
+  const target = "socketPath" in listen ? "http://localhost" : reachable(url);
   const curl = (path: string, body: string) =>
     ["curl", ...options, `${target}${path}`, `-d '${body}'`].join(" ");
   return [

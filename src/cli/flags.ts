@@ -106,13 +106,13 @@ export const flagsSchema = z.object({
     group: "Embeddings",
     placeholder: "REQUESTS",
     default: "8",
-    help: "Requests that may wait for a model, rerankers included; one more is refused with 503. 0 is the default.",
+    help: "Requests that may wait for a model, rerankers included; one more is refused with 503. 0 means the default.",
   }),
   embeddingRequestTimeoutSecs: flag(wholeNumber(0, 2_000_000), {
     group: "Embeddings",
     placeholder: "SECONDS",
     default: "120",
-    help: "A request without an answer by then ends with 504. 0 is the default.",
+    help: "A request without an answer by then ends with 504. 0 means the default.",
   }),
   rerank: flag(onOff(), {
     group: "Reranking",
@@ -196,7 +196,7 @@ export const flagsSchema = z.object({
     default: "auto",
     help: "Where the model runs; auto is the GPU where Metal is available, else the CPU.",
   }),
-  memoryLimit: flag(byteSize(1).optional(), {
+  memoryLimit: flag(byteSize(2 ** 20).optional(), {
     group: "Resources",
     placeholder: "SIZE",
     help: "Memory that MLX tries to stay below. Default: MLX's own.",

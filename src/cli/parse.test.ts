@@ -160,6 +160,10 @@ describe("sizes", () => {
     );
   });
 
+  test("a memory limit from 1 MiB on", () => {
+    expect(flags("--memory-limit 1MiB").memoryLimit).toBe(2 ** 20);
+  });
+
   test("a cache limit of 0 is a limit", () => {
     expect(flags("--cache-limit 0").cacheLimit).toBe(0);
   });
@@ -189,7 +193,19 @@ describe("wrong command lines", () => {
     ["--device tpu", '--device takes auto, gpu or cpu, not "tpu"'],
     ["-c -5", '-c takes a whole number, 0 or more, not "-5"'],
     ["--embd-normalize -2", '--embd-normalize takes a whole number, -1 or more, not "-2"'],
-    ["-b 512 -ub x", '-ub takes auto or a whole number, 0 or more, not "x"'],
+    ["-b 512 -ub x", '-ub takes auto or a whole number from 0 to 2147483647, not "x"'],
+    [
+      "--batch-tokens 2147483648",
+      '--batch-tokens takes auto or a whole number from 0 to 2147483647, not "2147483648"',
+    ],
+    [
+      "--memory-limit 10",
+      '--memory-limit takes a size such as 1048576, 64MB or 1GiB, 1MiB or more (did you mean 10GB?), not "10"',
+    ],
+    [
+      "--memory-limit 500k",
+      '--memory-limit takes a size such as 1048576, 64MB or 1GiB, 1MiB or more, not "500k"',
+    ],
     ["--metrics=maybe", '--metrics takes on or off, not "maybe"'],
   ])("%s: the flag as spelled and what it takes", (line, message) => {
     expect(complaint(line)).toBe(message);

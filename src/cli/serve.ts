@@ -1,5 +1,5 @@
-import { startServer } from "../http/server.ts";
-import { colourWanted, createLogger, type Logger } from "../serving/log.ts";
+import { startServer, type RunningServer } from "../http/server.ts";
+import { colourWanted, createLogger, surviveLostOutput, type Logger } from "../serving/log.ts";
 import { RankingEmbedder } from "../serving/ranking-embedder.ts";
 import { WorkerHost } from "../serving/worker-host.ts";
 import type { ModelInfo } from "../worker/job.ts";
@@ -9,12 +9,14 @@ import type { ModelSettings, ServeSettings } from "./settings.ts";
 import { VERSION } from "./version.ts";
 
 /**
- * Serves until SIGINT or SIGTERM, then finishes what runs; a second signal ends it at once. Returns the exit code.
+ * Serves until SIGINT or SIGTERM, then finishes what runs; after a second signal what still runs is answered with 503.
+ * Returns the exit code.
  * It listens before the models are loaded, so that `/health` can say so and a taken port is reported at once.
  *
  * @throws Error one line, when the address can't be listened on or a model can't be loaded
  */
 export async function serve(settings: ServeSettings): Promise<number> {
+  surviveLostOutput();
   for (const notice of settings.notices) process.stderr.write(`mlxcel: ${notice}\n`);
   const stopSignal = nextStopSignal();
   const logger = createLogger({ format: settings.logFormat, level: settings.logLevel });
@@ -38,13 +40,30 @@ export async function serve(settings: ServeSettings): Promise<number> {
       process.stdout.write(banner(settings, loaded, server.url, colour));
       await stopSignal;
     }
-    logger.info("finishing the requests that run; a second signal ends them");
-    await Promise.race([server.stop(), nextStopSignal()]);
+    await stop(server, hosts, logger);
     return 0;
   } finally {
-    hosts.embedder?.close();
-    hosts.reranker?.close();
+    close(hosts);
   }
+}
+
+/** Long enough for the answers to leave that a second signal brings about. */
+const LAST_ANSWERS_MS = 500;
+
+async function stop(server: RunningServer, hosts: Hosts, logger: Logger): Promise<void> {
+  if (server.running > 0) {
+    logger.info("finishing the requests that run; a second signal ends them");
+  }
+  const stopped = server.stop();
+  await Promise.race([stopped, nextStopSignal()]);
+  close(hosts);
+  await Promise.race([stopped, Bun.sleep(LAST_ANSWERS_MS)]);
+  logger.info("stopped");
+}
+
+function close({ embedder, reranker }: Hosts): void {
+  embedder?.close();
+  reranker?.close();
 }
 
 interface Hosts {

@@ -51,15 +51,30 @@ const BYTES_PER_UNIT = new Map([
   ["tib", 2 ** 40],
 ]);
 
-/** Bytes as a plain number or with a unit: `1048576`, `64MB` (10^6), `1GiB` (2^30), `1.5GiB`. */
-export function byteSize(minBytes: 0 | 1) {
-  const accepts = `a size such as 1048576, 64MB or 1GiB${minBytes > 0 ? ", more than 0" : ""}`;
+/**
+ * Bytes as a plain number or with a unit: `1048576`, `64MB` (10^6), `1GiB` (2^30), `1.5GiB`.
+ * @param minBytes 0, 1 or a number of whole MiB
+ */
+export function byteSize(minBytes: number) {
+  const least = minBytes < MEBIBYTE ? "more than 0" : `${minBytes / MEBIBYTE}MiB or more`;
+  const accepts = `a size such as 1048576, 64MB or 1GiB${minBytes > 0 ? `, ${least}` : ""}`;
   return z
     .string()
     .transform((size) => parseByteSize(size) ?? Number.NaN)
     .pipe(
-      z.number({ error: accepts }).min(minBytes, accepts).max(Number.MAX_SAFE_INTEGER, accepts),
+      z
+        .number({ error: accepts })
+        .min(minBytes, { error: ({ input }) => accepts + unitHint(input) })
+        .max(Number.MAX_SAFE_INTEGER, accepts),
     );
+}
+
+const MEBIBYTE = 2 ** 20;
+
+/** A small number without a unit was hardly meant in bytes. */
+function unitHint(bytes: unknown): string {
+  const isSmall = typeof bytes === "number" && bytes > 0 && bytes <= 1024;
+  return isSmall ? ` (did you mean ${bytes}GB?)` : "";
 }
 
 function parseByteSize(size: string): number | undefined {
@@ -69,15 +84,18 @@ function parseByteSize(size: string): number | undefined {
   return Math.floor(Number(match[1]) * bytesPerUnit);
 }
 
+const MAX_INT32 = 2 ** 31 - 1;
+
 /** `auto` or a number; given several times the largest number counts. undefined means auto. */
 export function largestOrAuto() {
-  const accepts = "auto or a whole number, 0 or more";
+  const accepts = `auto or a whole number from 0 to ${MAX_INT32}`;
   return z
     .array(
       z
         .string()
         .trim()
-        .regex(/^(auto|\d+)$/, accepts),
+        .regex(/^(auto|\d+)$/, accepts)
+        .refine((value) => value === "auto" || Number(value) <= MAX_INT32, accepts),
     )
     .transform((values) => {
       const largest = Math.max(0, ...values.filter((value) => value !== "auto").map(Number));

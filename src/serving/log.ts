@@ -45,6 +45,14 @@ export function createLogger(options: LoggerOptions): Logger {
   return { debug: log("debug"), info: log("info"), warn: log("warn"), error: log("error") };
 }
 
+/**
+ * Lets the process live on when what it prints can no longer be written: its reader went away, or the disk is full.
+ * Without a listener that would end it. There is nowhere left to report it; the answers matter more than their log.
+ */
+export function surviveLostOutput(): void {
+  for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
+}
+
 /** Whether a stream is a terminal whose user has not set NO_COLOR (no-color.org). */
 export function colourWanted(stream: { readonly isTTY?: boolean }): boolean {
   return stream.isTTY === true && !process.env["NO_COLOR"] && process.env["TERM"] !== "dumb";

@@ -78,6 +78,11 @@ export class Connection {
     return { status, headers, body: this.#take(length, 0) };
   }
 
+  /** Reads nothing from now on. */
+  pause(): void {
+    this.socket.pause();
+  }
+
   close(): void {
     this.socket.destroy();
   }

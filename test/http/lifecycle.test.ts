@@ -56,6 +56,14 @@ describe("wrong command lines: one line, exit code 2", () => {
     expect(exitCode).toBe(2);
   });
 
+  test("a flag that npm start took for itself leaves its value: how to pass it is said", async () => {
+    const underNpm = { npm_lifecycle_event: "start" };
+    const { exitCode, line } = await refusedStart(["8496"], underNpm);
+    expect(line).toContain("npm start -- --port 8080");
+    expect(exitCode).toBe(2);
+    expect((await refusedStart(["8496"], { npm_lifecycle_event: "" })).line).not.toContain("npm");
+  });
+
   test("a wrong value in a variable names the variable", async () => {
     const { exitCode, line } = await refusedStart(["serve"], { MLXCEL_PORT: "http" });
     expect(line).toContain("MLXCEL_PORT");
@@ -282,23 +290,23 @@ describe("the end", () => {
     await expectAlive(server);
     await Promise.all(Array.from({ length: 5 }, () => server.get("/health").then((r) => r.text())));
     expect(await server.stop()).toBe(0);
+    expect(server.stderr()).not.toContain("finishing");
+    expect(server.stderr().trimEnd()).toEndWith("stopped");
   });
 
-  test("a second signal ends it at once", async () => {
+  test("a second signal ends it at once: what still runs is a 503", async () => {
     await using server = await startServer(["--embedding-model", slow.directory]);
-    const body = { input: shuffledTexts(5000, 90) };
-    const cut = server.post("/v1/embeddings", body).then(
-      (response) => response.status,
-      () => "closed",
-    );
+    const cut = server.post("/v1/embeddings", { input: shuffledTexts(5000, 90) });
     await Bun.sleep(200);
     process.kill(server.pid, "SIGTERM");
     await until(async () => {
       const response = await server.get("/health").catch(() => undefined);
       return response?.status !== 200;
     }, "it does not refuse new requests");
+    expect(server.stderr()).toContain("finishing the requests that run");
     expect(await server.stop()).toBe(0);
-    expect(await cut).not.toBe(200);
+    expect(await refusalOf(await cut)).toMatchObject({ status: 503, type: "unavailable_error" });
+    expect(server.stderr().trimEnd()).toEndWith("stopped");
   });
 
   test("a client that never finishes its request does not hold it up", async () => {
@@ -306,6 +314,16 @@ describe("the end", () => {
     const connection = await Connection.open(server.port);
     connection.head("POST", "/v1/embeddings", ["content-length: 100"]);
     await expectAlive(server);
+    expect(await server.stop()).toBe(0);
+    connection.close();
+  });
+
+  test("a client that never reads a big answer does not hold it up", async () => {
+    await using server = await startServer(MODEL);
+    const connection = await Connection.open(server.port);
+    connection.pause();
+    connection.post("/v1/embeddings", JSON.stringify({ input: Array(20_000).fill("a") }));
+    await until(() => server.stderr().includes("status=200"), "the request is not answered");
     expect(await server.stop()).toBe(0);
     connection.close();
   });
