@@ -234,11 +234,8 @@ describe("where settings come from", () => {
 
 describe("while the model loads", () => {
   test("the server listens and answers 503, then serves", async () => {
-    const copy = new CheckpointCopy("bert-mean");
-    const file = copy.path("tokenizer.json");
-    // Reading a pipe blocks until somebody writes to it.
-    copy.remove("tokenizer.json");
-    Bun.spawnSync(["mkfifo", file]);
+    // So many tensors take far longer to load than a few requests take to be refused.
+    const copy = new CheckpointCopy("bert-mean").layers(1500);
     const port = await freePort();
     await using server = await startServer(
       ["--embedding-model", copy.directory, "--port", String(port)],
@@ -260,7 +257,6 @@ describe("while the model loads", () => {
     expect(refusal.message).toContain("Loading model");
     expect((await refusalOf(await server.post("/v1/rerank", {}))).status).toBe(501);
 
-    await Bun.spawn(["cp", join(fixture("bert-mean"), "tokenizer.json"), file]).exited;
     await until(async () => (await server.get("/health")).ok, "it never finished loading");
     await expectAlive(server);
   });
