@@ -122,6 +122,61 @@ describe("a repository name", () => {
     }
   });
 
+  test("found nowhere: the line says how to get it to where it is looked for", () => {
+    const modelsDir = join(root, "store3");
+    const search = (name: string) => () =>
+      resolveModel(name, { modelsDir, env: { HF_HUB_CACHE: join(root, "hub3") } });
+    expect(search("owner/absent")).toThrow(
+      `hf download owner/absent --local-dir ${join(modelsDir, "owner/absent")}`,
+    );
+    expect(search("absent")).toThrow("hf download OWNER/absent");
+  });
+
+  test.each(["MiniLM", "minilm", "other/MiniLM"])(
+    "%s: one of the same last part in the store or the cache is suggested",
+    (name) => {
+      const modelsDir = join(root, "store5");
+      checkpoint("store5", "st", "MiniLM");
+      const search = (options: { modelsDir: string; env: Record<string, string> }) => () =>
+        resolveModel(name, options);
+      expect(search({ modelsDir, env: { HOME: root } })).toThrow("did you mean st/MiniLM?");
+      const hub = `hub-${name.replace("/", "-")}`;
+      cached(hub, "hf/MiniLM", "1");
+      const env = { HF_HUB_CACHE: join(root, hub) };
+      expect(search({ modelsDir: join(root, "no-store"), env })).toThrow("did you mean hf/MiniLM?");
+    },
+  );
+
+  test("nothing is suggested where nothing is alike", () => {
+    const search = () => resolveModel("owner/absent", { modelsDir: root, env: { HOME: root } });
+    expect(search).toThrow("not found:");
+  });
+
+  test("may end in a slash", () => {
+    const modelsDir = join(root, "store6");
+    const directory = checkpoint("store6", "owner", "slashed");
+    expect(resolveModel("owner/slashed/", { modelsDir, env: {} })).toEqual({
+      directory,
+      id: "slashed",
+      name: "owner/slashed",
+    });
+  });
+
+  test.each(["model.gguf", "./dir/model.Q4_K_M.GGUF", "owner/repo:Q8_0", "owner/repo-GGUF:latest"])(
+    "%s: GGUF is not supported",
+    (name) => {
+      expect(() => resolveModel(name, { modelsDir: root, env: {} })).toThrow(
+        `model ${name}: GGUF is not supported in this version`,
+      );
+    },
+  );
+
+  test("a GGUF file that exists is told from other files", () => {
+    const file = join(root, "there.gguf");
+    writeFileSync(file, "GGUF");
+    expect(() => resolveModel(file, { env: {} })).toThrow("GGUF is not supported");
+  });
+
   test("cannot leave the store", () => {
     checkpoint("secret");
     expect(() => resolveModel("../secret", { modelsDir: join(root, "store4"), env: {} })).toThrow(

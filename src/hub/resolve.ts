@@ -2,6 +2,7 @@
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { homedir } from "node:os";
 import { basename, isAbsolute, join, resolve } from "node:path";
+import { ggufRefusal, notFound } from "./refusal.ts";
 
 /** Served when no flag names a model. */
 export const DEFAULT_MODEL = "sentence-transformers/all-MiniLM-L6-v2";
@@ -17,8 +18,16 @@ export interface ResolvedModel {
   readonly directory: string;
   /** Last part of the directory's or the repository's name: what answers call the model. */
   readonly id: string;
-  /** As it was asked for. */
+  /** As it was asked for; a repository's without a slash at the end. */
   readonly name: string;
+}
+
+/** Where repositories are looked for. */
+export interface Places {
+  /** Holds `<owner>/<name>`. */
+  readonly store: string;
+  /** Holds `models--<owner>--<name>`. */
+  readonly cache: string;
 }
 
 /**
@@ -31,21 +40,20 @@ export function resolveModel(name: string, options: ResolveOptions): ResolvedMod
     const directory = resolve(name);
     return { directory: checkpointDirectory(directory, name), id: basename(directory), name };
   }
-  if (looksLikePath(name)) throw new Error(`model ${name}: no such directory`);
+  const repository = name.replace(/\/+$/, "");
+  const refusal = ggufRefusal(repository);
+  if (refusal) throw refusal;
+  if (looksLikePath(repository)) throw new Error(`model ${name}: no such directory`);
 
-  const store = localStore(options);
-  const stored = join(store, name);
-  const id = basename(name);
-  if (existsSync(stored)) return { directory: checkpointDirectory(stored, name), id, name };
-
-  const cache = huggingFaceCache(options.env);
-  const snapshot = cachedSnapshot(cache, name);
-  if (snapshot) return { directory: checkpointDirectory(snapshot, name), id, name };
-
-  throw new Error(
-    `model ${name} not found: no such directory, and neither the local store (${store}) nor the Hugging Face cache ` +
-      `(${cache}) has it; this version does not download models: give -m a directory that holds its files`,
-  );
+  const places = { store: localStore(options), cache: huggingFaceCache(options.env) };
+  const stored = join(places.store, repository);
+  const directory = existsSync(stored) ? stored : cachedSnapshot(places.cache, repository);
+  if (directory === undefined) throw notFound(repository, places);
+  return {
+    directory: checkpointDirectory(directory, repository),
+    id: basename(repository),
+    name: repository,
+  };
 }
 
 /** Where `<owner>/<name>` directories lie: the flag, else mlxcel/models in the user's cache directory. */
@@ -75,18 +83,17 @@ function cachedSnapshot(cache: string, name: string): string | undefined {
 /** A repository is `<name>` or `<owner>/<name>`; everything else can only be a path. */
 function looksLikePath(name: string): boolean {
   return (
-    isAbsolute(name) ||
-    /^[.~]/.test(name) ||
-    name.includes("\\") ||
-    name.split("/").length > 2 ||
-    name.endsWith("/")
+    isAbsolute(name) || /^[.~]/.test(name) || name.includes("\\") || name.split("/").length > 2
   );
 }
 
 function checkpointDirectory(directory: string, name: string): string {
   if (!statSync(directory).isDirectory()) {
-    throw new Error(
-      `model ${name} is a file; name the directory that holds config.json and the weights`,
+    throw (
+      ggufRefusal(name) ??
+      new Error(
+        `model ${name} is a file; name the directory that holds config.json and the weights`,
+      )
     );
   }
   const names = namesIn(directory, name);
