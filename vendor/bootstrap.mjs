@@ -202,11 +202,12 @@ async function ensurePackages(name) {
 }
 
 /**
- * Runs Bun with our terminal and resolves to its exit code. Bun ends, with everything that it started, when this
- * process is killed.
+ * Runs Bun with our input and output and resolves to its exit code. It is in a session of its own, so that ctrl-C
+ * reaches it from here only: a second signal would mean "now". It ends, with all that it started, when this process is
+ * killed.
  */
 function runBun(args, cwd) {
-  const child = spawn(bun, ["--no-orphans", ...args], { cwd, stdio: "inherit" });
+  const child = spawn(bun, ["--no-orphans", ...args], { cwd, stdio: "inherit", detached: true });
   running = child;
   return new Promise((resolve, reject) => {
     child.on("error", reject);
@@ -251,8 +252,7 @@ function stop(signal) {
   stoppedMs = Date.now();
   stopSignal = signal;
   if (running === undefined) exitBySignal();
-  // A terminal sends ctrl-C to the child as well; a second one would mean "now".
-  if (signal !== "SIGINT" || !process.stdin.isTTY) running.kill(signal);
+  running.kill(signal);
 }
 
 /** Ends as if by SIGTERM when the npm that started us is killed: it cannot pass on every signal. */

@@ -23,7 +23,11 @@ const OLDEST_PYTHON = "3.11";
 const vendor = dirname(fileURLToPath(import.meta.url));
 const lock = JSON.parse(readFileSync(join(vendor, "native.lock.json"), "utf8"));
 
-const PYTHON = { name: "python3", debian: "python3", macos: "xcode-select --install" };
+const PYTHON = {
+  name: "python3",
+  debian: "python3 python3-pip python3-venv",
+  macos: "xcode-select --install",
+};
 const PIP = { name: "pip", debian: "python3-pip", macos: "python3 -m ensurepip --upgrade" };
 const VENV = { name: "Python's venv", debian: "python3-venv", macos: "brew install python3" };
 const CARGO = { name: "cargo", debian: "cargo", macos: "brew install rust" };
