@@ -30,6 +30,7 @@ export class Exchange {
 function pathOf(url: string): string {
   const absolute = url.startsWith("/") ? new URL(`http://localhost${url}`).href : url;
   const start = absolute.indexOf("/", absolute.indexOf("://") + 3);
+  if (start < 0) return absolute; // the host and port of a CONNECT
   const length = absolute.slice(start).search(/[?#]/);
   return length < 0 ? absolute.slice(start) : absolute.slice(start, start + length);
 }

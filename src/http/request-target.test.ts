@@ -86,3 +86,13 @@ test.each(["/v1/x/../../props", "/health/../props", "//props", "/./props"])(
     }
   },
 );
+
+test("CONNECT names a host instead of a path, which is nothing here", async () => {
+  await using server = await TestServer.start();
+  const { status, body } = await answered(
+    server.port,
+    "CONNECT example.org:80 HTTP/1.1\r\nhost: example.org:80",
+  );
+  expect(status).toBe(404);
+  expect(body.error.message).toBe("there is nothing at example.org:80");
+});
