@@ -18,6 +18,9 @@ test("a file that passes is one line, whatever follows it", () => {
   expect(run("a.test.ts:", "(pass) one", "", " 1 pass", " 0 fail").text).toBe(
     "a.test.ts: 1 passed\n 1 pass\n 0 fail\n",
   );
+  expect(run("a.test.ts:", "(pass) one", "", "2 tests failed:").text).toBe(
+    "a.test.ts: 1 passed\n2 tests failed:\n",
+  );
 });
 
 test("all that is said about a failure is kept", () => {

@@ -23,7 +23,7 @@ export class TestOutput {
     }
     this.watchForError(line);
     if (line.trim() === "" && this.lineIsOpen) return;
-    if (/^ *\d+ pass$/.test(line)) this.endFile();
+    if (/^ *\d+ (pass|tests? failed:)$/.test(line)) this.endFile();
     if (this.lineIsOpen) this.write("\n");
     this.lineIsOpen = false;
     this.write(`${line}\n`);
