@@ -207,7 +207,9 @@ async function ensurePackages(name) {
  * killed.
  */
 function runBun(args, cwd) {
-  const child = spawn(bun, ["--no-orphans", ...args], { cwd, stdio: "inherit", detached: true });
+  // The user's folder may hold a configuration of Bun for a program of its own.
+  const options = ["--no-orphans", `--config=${join(root, "bunfig.toml")}`];
+  const child = spawn(bun, [...options, ...args], { cwd, stdio: "inherit", detached: true });
   running = child;
   return new Promise((resolve, reject) => {
     child.on("error", reject);
