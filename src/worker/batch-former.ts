@@ -1,19 +1,7 @@
+import { BatchDraft, type Batch } from "./batch.ts";
 import { Failure } from "./failure.ts";
+import type { Pace } from "./pace.ts";
 import type { BatchRow, Task } from "./task.ts";
-
-/** One item of a job that waits for the output of `rows[row]`. */
-export interface RowUse<Row extends BatchRow> {
-  readonly task: Task<Row>;
-  readonly item: number;
-  readonly row: number;
-}
-
-/** Rows of one forward, from any number of jobs. */
-export interface Batch<Row extends BatchRow> {
-  /** Each different row once; all continue the same prefix, if any. */
-  readonly rows: readonly Row[];
-  readonly uses: readonly RowUse<Row>[];
-}
 
 export interface BatchLimits {
   readonly budgetTokens: number;
@@ -26,40 +14,83 @@ export interface FormerEvents<Row extends BatchRow> {
   failed(task: Task<Row>, failure: Failure): void;
 }
 
+/** A job of up to this many tokens is interactive: somebody waits for it. */
+const INTERACTIVE_TOKENS = 512;
+
+/** A bulk batch is cut to about this long, so that what arrives meanwhile does not wait for long. */
+const SLICE_MS = 150;
+
+/** Below this a slice would waste the machine. */
+const MIN_SLICE_TOKENS = 256;
+
+/** Interactive batches that may run one after the other while a bulk job waits. */
+const MAX_OVERTAKES = 2;
+
 /**
- * Decides which rows run next. Jobs are served in order of arrival, and a batch is filled across jobs up to a budget
- * of tokens, so that many short requests share one forward and one long list is split over several.
+ * Decides which rows run next. A batch is filled across jobs up to a budget of tokens. Small jobs have a lane of their
+ * own that goes first; a bulk job is overtaken a bounded number of times and runs in slices, taking turns with other
+ * bulk jobs. Within a lane jobs are served in order of arrival.
  */
 export class BatchFormer<Row extends BatchRow> {
-  /** Jobs with rows that are in no batch yet, oldest first. */
-  private readonly queue: Task<Row>[] = [];
+  /** Jobs with rows that are in no batch yet. */
+  private readonly interactive: Task<Row>[] = [];
+  private readonly bulk: Task<Row>[] = [];
+  private overtakes = 0;
 
   constructor(
     private readonly limits: BatchLimits,
+    private readonly pace: Pace,
     private readonly events: FormerEvents<Row>,
   ) {}
 
   get idle(): boolean {
-    return this.queue.length === 0;
+    return this.interactive.length === 0 && this.bulk.length === 0;
   }
 
   add(task: Task<Row>): void {
-    this.queue.push(task);
+    const lane = task.estimatedTokens <= INTERACTIVE_TOKENS ? this.interactive : this.bulk;
+    lane.push(task);
   }
 
   /** The next rows to run; undefined when nothing waits. */
   next(): Batch<Row> | undefined {
-    const draft = new BatchDraft<Row>(this.limits);
-    while (this.queue.length > 0) {
-      const task = this.queue[0]!;
-      if (!this.fill(draft, task)) break;
-      this.queue.shift();
-    }
+    const draft = this.draft();
     return draft.uses.length > 0 ? draft : undefined;
   }
 
+  private draft(): BatchDraft<Row> {
+    const bulkTurn = this.bulk.length > 0 && this.overtakes >= MAX_OVERTAKES;
+    if (this.interactive.length > 0 && !bulkTurn) {
+      const draft = this.fill(this.interactive, this.limits);
+      // all of the lane may have been cancelled or refused
+      if (draft.uses.length > 0 || this.bulk.length === 0) {
+        this.overtakes = this.bulk.length > 0 ? this.overtakes + 1 : 0;
+        return draft;
+      }
+    }
+    this.overtakes = 0;
+    const draft = this.fill(this.bulk, { ...this.limits, budgetTokens: this.sliceTokens() });
+    // The jobs take turns: one that has rows left goes behind the others.
+    const [unfinished] = this.bulk.splice(0, 1);
+    if (unfinished) this.bulk.push(unfinished);
+    return draft;
+  }
+
+  private sliceTokens(): number {
+    const { budgetTokens } = this.limits;
+    const slice = this.pace.tokensWithin(SLICE_MS) ?? budgetTokens;
+    return Math.min(budgetTokens, Math.max(MIN_SLICE_TOKENS, slice));
+  }
+
+  /** A batch from the jobs at the front of the lane; those that have no rows left leave it. */
+  private fill(lane: Task<Row>[], limits: BatchLimits): BatchDraft<Row> {
+    const draft = new BatchDraft<Row>(limits);
+    for (let task = lane[0]; task && this.take(draft, task); task = lane[0]) lane.shift();
+    return draft;
+  }
+
   /** Moves rows of the task into the batch. Returns false when the batch is full and the task has rows left. */
-  private fill(draft: BatchDraft<Row>, task: Task<Row>): boolean {
+  private take(draft: BatchDraft<Row>, task: Task<Row>): boolean {
     if (task.aborted) {
       this.events.failed(task, new Failure("cancelled", "the request was cancelled"));
       return true;
@@ -86,44 +117,4 @@ function tokenizeFailure(error: unknown): Failure {
     "internal",
     `tokenizing failed: ${error instanceof Error ? error.message : error}`,
   );
-}
-
-class BatchDraft<Row extends BatchRow> implements Batch<Row> {
-  readonly rows: Row[] = [];
-  readonly uses: RowUse<Row>[] = [];
-  private tokens = 0;
-  private readonly rowsByHash = new Map<number, number[]>();
-
-  constructor(private readonly limits: BatchLimits) {}
-
-  /** Takes the task's next row, unless the batch has no room for it. A row alone always fits. */
-  tryAdd(row: Row, task: Task<Row>): boolean {
-    const hash = Bun.hash.xxHash32(row.ids);
-    const sameHash = this.rowsByHash.get(hash) ?? [];
-    let index = sameHash.find((candidate) => sameRow(this.rows[candidate]!, row));
-    if (index === undefined) {
-      const { budgetTokens, maxRows } = this.limits;
-      const full = this.tokens + row.ids.length > budgetTokens || this.rows.length >= maxRows;
-      const [first] = this.rows;
-      if (first && (full || first.prefix !== row.prefix)) return false;
-      index = this.rows.push(row) - 1;
-      this.tokens += row.ids.length;
-      this.rowsByHash.set(hash, [...sameHash, index]);
-    }
-    this.uses.push({ task, item: task.advance(), row: index });
-    return true;
-  }
-}
-
-function sameRow(a: BatchRow, b: BatchRow): boolean {
-  return (
-    a.promptTokens === b.promptTokens &&
-    a.prefix === b.prefix &&
-    sameValues(a.ids, b.ids) &&
-    sameValues(a.typeIds, b.typeIds)
-  );
-}
-
-function sameValues(a: Int32Array | undefined, b: Int32Array | undefined): boolean {
-  return a === b || (a?.length === b?.length && !!a?.every((value, i) => value === b?.[i]));
 }

@@ -2,6 +2,7 @@ import type { EmbedRow } from "../pipeline/embedder.ts";
 import type { VectorModel } from "./embed-task.ts";
 import { textsOf } from "./items.ts";
 import type { RerankJob, RerankResult } from "./job.ts";
+import { estimatedTextTokens } from "./size-estimate.ts";
 import { Task } from "./task.ts";
 import { itemField, tooLong } from "./too-long.ts";
 
@@ -24,7 +25,11 @@ export class BiEncoderTask extends Task<EmbedRow> {
     private readonly model: VectorModel,
   ) {
     const texts = [job.query, ...textsOf(job.items)];
-    super(id, abort, texts.length, !job.truncate);
+    const estimatedTokens = texts.reduce(
+      (sum, text) => sum + estimatedTextTokens(text, model.maxLength),
+      0,
+    );
+    super(id, abort, { items: texts.length, estimatedTokens }, !job.truncate);
     this.texts = texts;
     this.vectors = new Array(texts.length);
     this.tokens = new Int32Array(texts.length);

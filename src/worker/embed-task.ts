@@ -1,6 +1,7 @@
 import type { EmbeddingModel, EmbedRow } from "../pipeline/embedder.ts";
 import { unpackItems } from "./items.ts";
 import type { EmbedItem, EmbedJob, EmbedResult } from "./job.ts";
+import { estimatedTokens } from "./size-estimate.ts";
 import { Task } from "./task.ts";
 import { itemField, tooLong } from "./too-long.ts";
 
@@ -22,7 +23,11 @@ export class EmbedTask extends Task<EmbedRow> {
     private readonly model: VectorModel,
   ) {
     const items = unpackItems(job.items);
-    super(id, abort, items.length, !job.truncate);
+    const size = {
+      items: items.length,
+      estimatedTokens: estimatedTokens(items, model.maxLength),
+    };
+    super(id, abort, size, !job.truncate);
     this.items = items;
     this.dim = job.dimensions ?? model.dim;
     this.vectors = new Float32Array(items.length * this.dim);

@@ -128,6 +128,55 @@ test("a row over the token budget still runs, alone", async () => {
   expect(await vectorsOf(engine.submit([{ text: "a ".repeat(50) }]))).toHaveLength(1);
 });
 
+/** Which job each batch ran rows of, told by the first token of the texts. */
+function jobsOf(batches: readonly (readonly EmbedRow[])[], markers: readonly string[]): string[] {
+  const ids = markers.map((marker) => model.tokenize({ text: marker }, {}).ids[1]);
+  return batches.map((rows) => {
+    const found = markers.filter((_, i) => rows.some((row) => row.ids[1] === ids[i]));
+    return found.join("+");
+  });
+}
+
+function bulk(marker: string, count: number): EmbedItem[] {
+  return Array.from({ length: count }, (_, i) => ({ text: `${marker} ${"tea ".repeat(20)}${i}` }));
+}
+
+test("a small job overtakes a bulk job that is under way", async () => {
+  const engine = newEngine({ ...NO_LIMITS, budgetTokens: 256 });
+  const big = engine.submit(bulk("b", 200));
+  while (engine.batches.length < 2) await Bun.sleep(1);
+  const before = engine.batches.length;
+  await engine.submit([{ text: "q" }]).answer;
+  // at most: the batch that ran, the one that was prepared, its own, and one prepared behind it
+  expect(engine.batches.length - before).toBeLessThanOrEqual(4);
+  expect(await vectorsOf(big)).toHaveLength(200);
+});
+
+test("a bulk job is overtaken a bounded number of times", async () => {
+  const engine = newEngine({ ...NO_LIMITS, maxRows: 1 });
+  const big = engine.submit(bulk("b", 30));
+  const small = Array.from({ length: 12 }, (_, i) => engine.submit([{ text: `q ${i}` }]));
+  await Promise.all([big, ...small].map((call) => call.answer));
+  const runs = jobsOf(engine.batches, ["b", "q"]);
+  expect(runs.slice(0, 9).join(" ")).toBe("q q b q q b q q b");
+  expect(runs).toHaveLength(42);
+});
+
+test("bulk jobs take turns", async () => {
+  const engine = newEngine({ ...NO_LIMITS, budgetTokens: 256 });
+  await Promise.all([engine.submit(bulk("b", 40)).answer, engine.submit(bulk("c", 40)).answer]);
+  const runs = jobsOf(engine.batches, ["b", "c"]);
+  expect(runs.slice(0, 6)).toEqual(["b", "c", "b", "c", "b", "c"]);
+});
+
+test("rows of a window leave it longest first, and come back in the order of the request", async () => {
+  const engine = newEngine({ ...NO_LIMITS, maxRows: 8 });
+  const items = texts(40);
+  await engine.submit(items).answer;
+  const lengths = engine.batches.flat().map((row) => row.ids.length);
+  expect(lengths).toEqual(lengths.toSorted((a, b) => b - a));
+});
+
 test("equal rows of a batch are computed once, also across jobs", async () => {
   const engine = newEngine(NO_LIMITS);
   const calls = [

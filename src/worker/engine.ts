@@ -1,6 +1,8 @@
-import { type Batch, BatchFormer, type BatchLimits } from "./batch-former.ts";
+import type { Batch } from "./batch.ts";
+import { BatchFormer, type BatchLimits } from "./batch-former.ts";
 import { Failure } from "./failure.ts";
 import type { DetokenizeJob, Job, Result, TokenizeJob } from "./job.ts";
+import { Pace } from "./pace.ts";
 import type { BatchRow, Task } from "./task.ts";
 import type { PendingOutput, Workload } from "./workload.ts";
 
@@ -15,19 +17,22 @@ export interface EngineEvents {
 interface RunningBatch<Row extends BatchRow> {
   readonly batch: Batch<Row>;
   readonly output: PendingOutput;
+  readonly startedAtMs: number;
 }
 
 /** Runs jobs on one model: tokenizes, batches across jobs, and prepares the next batch while one runs. */
 export class Engine<Row extends BatchRow> {
   private readonly former: BatchFormer<Row>;
+  private readonly pace = new Pace();
   private looping = false;
+  private lastDeliveryMs = 0;
 
   constructor(
     private readonly workload: Workload<Row>,
     limits: BatchLimits,
     private readonly events: EngineEvents,
   ) {
-    this.former = new BatchFormer(limits, {
+    this.former = new BatchFormer(limits, this.pace, {
       started: (task) => this.events.started(task.id),
       failed: (task, failure) => this.fail(task, failure),
     });
@@ -91,15 +96,16 @@ export class Engine<Row extends BatchRow> {
 
   private start(batch: Batch<Row> | undefined): RunningBatch<Row> | undefined {
     if (!batch) return undefined;
+    const startedAtMs = performance.now();
     try {
-      return { batch, output: this.workload.start(batch.rows) };
+      return { batch, output: this.workload.start(batch.rows), startedAtMs };
     } catch (error) {
       this.runJobByJob(batch, error);
       return undefined;
     }
   }
 
-  private deliver({ batch, output }: RunningBatch<Row>): void {
+  private deliver({ batch, output, startedAtMs }: RunningBatch<Row>): void {
     let values: Float32Array;
     try {
       values = output.read();
@@ -107,6 +113,11 @@ export class Engine<Row extends BatchRow> {
       this.runJobByJob(batch, error);
       return;
     }
+    // it may have been started while the one before it still ran
+    const nowMs = performance.now();
+    const tokens = batch.rows.reduce((sum, row) => sum + row.ids.length, 0);
+    this.pace.record(tokens, nowMs - Math.max(startedAtMs, this.lastDeliveryMs));
+    this.lastDeliveryMs = nowMs;
     this.handOut(batch, values);
   }
 

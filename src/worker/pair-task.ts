@@ -1,6 +1,7 @@
 import type { PairRow, PreparedQuery, Reranker } from "../pipeline/reranker.ts";
 import { textsOf } from "./items.ts";
 import type { RerankJob, RerankResult } from "./job.ts";
+import { estimatedTextTokens } from "./size-estimate.ts";
 import { Task } from "./task.ts";
 import { itemField, tooLong } from "./too-long.ts";
 
@@ -19,7 +20,12 @@ export class PairTask extends Task<PairRow> {
     private readonly model: Pick<Reranker, "prepare" | "maxLength">,
   ) {
     const documents = textsOf(job.items);
-    super(id, abort, documents.length, !job.truncate);
+    const { query } = job;
+    const estimatedTokens = documents.reduce(
+      (sum, document) => sum + estimatedTextTokens(query + document, model.maxLength),
+      0,
+    );
+    super(id, abort, { items: documents.length, estimatedTokens }, !job.truncate);
     this.documents = documents;
     this.logits = new Float32Array(documents.length);
     this.tokens = new Int32Array(documents.length);

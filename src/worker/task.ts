@@ -11,14 +11,29 @@ export interface BatchRow extends TokenRow {
   readonly prefix?: object | undefined;
 }
 
+export interface TaskSize {
+  readonly items: number;
+  /** A guess before tokenizing, good enough to tell a query from a bulk load. */
+  readonly estimatedTokens: number;
+}
+
+/** How far a task tokenizes ahead of what runs: enough to put rows of similar length together. */
+const WINDOW_ITEMS = 64;
+const WINDOW_TOKENS = 4096;
+
 /**
- * A job on its way through the worker: which items are tokenized, started and done. Items are tokenized on demand, so
- * that a long list never holds up the batch before it.
+ * A job on its way through the worker: which items are tokenized, started and done. Items are tokenized a window at
+ * a time, so that a long list never holds up the batch before it, and leave the window longest first.
  */
 export abstract class Task<Row extends BatchRow = BatchRow> {
+  readonly estimatedTokens: number;
+  protected readonly count: number;
   private readonly rows: (Row | undefined)[];
   private readonly abort: Int32Array;
-  private nextItem = 0;
+  /** Items that are tokenized and not started, longest first. */
+  private window: number[] = [];
+  private windowEnd = 0;
+  private started = 0;
   private pendingItems: number;
   private answered = false;
 
@@ -29,12 +44,14 @@ export abstract class Task<Row extends BatchRow = BatchRow> {
   constructor(
     readonly id: number,
     abort: SharedArrayBuffer,
-    protected readonly count: number,
+    { items, estimatedTokens }: TaskSize,
     private readonly tokenizeFirst: boolean,
   ) {
     this.abort = new Int32Array(abort);
-    this.rows = new Array(count);
-    this.pendingItems = count;
+    this.rows = new Array(items);
+    this.count = items;
+    this.pendingItems = items;
+    this.estimatedTokens = estimatedTokens;
   }
 
   /** Throws Failure("invalid") when the item is too long and may not be cut, UnusableText when it can't be read. */
@@ -60,11 +77,11 @@ export abstract class Task<Row extends BatchRow = BatchRow> {
 
   /** No row of it is in a batch yet. */
   get waiting(): boolean {
-    return this.nextItem === 0;
+    return this.started === 0;
   }
 
   get allStarted(): boolean {
-    return this.answered || this.nextItem === this.count;
+    return this.answered || this.started === this.count;
   }
 
   get done(): boolean {
@@ -76,12 +93,14 @@ export abstract class Task<Row extends BatchRow = BatchRow> {
     if (this.waiting && this.tokenizeFirst) {
       for (let item = 0; item < this.count; item++) this.row(item);
     }
-    return this.row(this.nextItem);
+    if (this.window.length === 0) this.fillWindow();
+    return this.row(this.window[0]!);
   }
 
   /** Takes the row that `peek` showed; returns its item number. */
   advance(): number {
-    return this.nextItem++;
+    this.started++;
+    return this.window.shift()!;
   }
 
   finishItem(item: number, output: Float32Array): void {
@@ -93,6 +112,20 @@ export abstract class Task<Row extends BatchRow = BatchRow> {
   settle(): void {
     if (!this.answered) this.release();
     this.answered = true;
+  }
+
+  private fillWindow(): void {
+    const first = this.windowEnd;
+    let tokens = 0;
+    while (
+      this.windowEnd < this.count &&
+      this.windowEnd - first < WINDOW_ITEMS &&
+      tokens < WINDOW_TOKENS
+    ) {
+      tokens += this.row(this.windowEnd++).ids.length;
+    }
+    const items = Array.from({ length: this.windowEnd - first }, (_, i) => first + i);
+    this.window = items.sort((a, b) => this.row(b).ids.length - this.row(a).ids.length);
   }
 
   private row(item: number): Row {
