@@ -23,6 +23,12 @@ const SLICE_MS = 150;
 /** Below this a slice would waste the machine. */
 const MIN_SLICE_TOKENS = 256;
 
+/** Tokens of a bulk batch: what fits into a slice at the present pace, within the budget. */
+export function bulkBatchTokens({ budgetTokens }: BatchLimits, pace: Pace): number {
+  const slice = pace.tokensWithin(SLICE_MS) ?? budgetTokens;
+  return Math.min(budgetTokens, Math.max(MIN_SLICE_TOKENS, slice));
+}
+
 /** Interactive batches that may run one after the other while a bulk job waits. */
 const MAX_OVERTAKES = 2;
 
@@ -69,17 +75,14 @@ export class BatchFormer<Row extends BatchRow> {
       }
     }
     this.overtakes = 0;
-    const draft = this.fill(this.bulk, { ...this.limits, budgetTokens: this.sliceTokens() });
+    const draft = this.fill(this.bulk, {
+      ...this.limits,
+      budgetTokens: bulkBatchTokens(this.limits, this.pace),
+    });
     // The jobs take turns: one that has rows left goes behind the others.
     const [unfinished] = this.bulk.splice(0, 1);
     if (unfinished) this.bulk.push(unfinished);
     return draft;
-  }
-
-  private sliceTokens(): number {
-    const { budgetTokens } = this.limits;
-    const slice = this.pace.tokensWithin(SLICE_MS) ?? budgetTokens;
-    return Math.min(budgetTokens, Math.max(MIN_SLICE_TOKENS, slice));
   }
 
   /** A batch from the jobs at the front of the lane; those that have no rows left leave it. */

@@ -8,6 +8,7 @@ import type { EmbeddingModel, EmbedRow } from "../pipeline/embedder.ts";
 import type { BatchLimits } from "./batch-former.ts";
 import { Engine } from "./engine.ts";
 import type { Failure } from "./failure.ts";
+import { Pace } from "./pace.ts";
 import { embedderWorkload } from "./workload.ts";
 import type { EmbedItem, EmbedJob, EmbedResult, Job, RerankJob, Result } from "./job.ts";
 
@@ -42,10 +43,14 @@ function newEngine(limits: BatchLimits, onModel: EmbeddingModel = model) {
       return onModel.start(rows);
     },
   });
-  const engine = new Engine(recorded, limits, {
-    started: (id) => void started.push(id),
-    result: (id, result) => calls.get(id)?.resolve(result),
-    failed: (id, failure) => calls.get(id)?.reject(failure),
+  const engine = new Engine(recorded, {
+    limits,
+    pace: new Pace(),
+    events: {
+      started: (id) => void started.push(id),
+      result: (id, result) => calls.get(id)?.resolve(result),
+      failed: (id, failure) => calls.get(id)?.reject(failure),
+    },
   });
   const submitJob = (job: Job): Call => {
     const id = calls.size;

@@ -2,7 +2,7 @@ import type { Batch } from "./batch.ts";
 import { BatchFormer, type BatchLimits } from "./batch-former.ts";
 import { Failure } from "./failure.ts";
 import type { DetokenizeJob, Job, Result, TokenizeJob } from "./job.ts";
-import { Pace } from "./pace.ts";
+import type { Pace } from "./pace.ts";
 import type { BatchRow, Task } from "./task.ts";
 import type { PendingOutput, Workload } from "./workload.ts";
 
@@ -14,6 +14,13 @@ export interface EngineEvents {
   failed(id: number, failure: Failure): void;
 }
 
+export interface EngineOptions {
+  readonly limits: BatchLimits;
+  /** What is known of the model's speed; the engine keeps it up to date. */
+  readonly pace: Pace;
+  readonly events: EngineEvents;
+}
+
 interface RunningBatch<Row extends BatchRow> {
   readonly batch: Batch<Row>;
   readonly output: PendingOutput;
@@ -23,15 +30,17 @@ interface RunningBatch<Row extends BatchRow> {
 /** Runs jobs on one model: tokenizes, batches across jobs, and prepares the next batch while one runs. */
 export class Engine<Row extends BatchRow> {
   private readonly former: BatchFormer<Row>;
-  private readonly pace = new Pace();
+  private readonly pace: Pace;
+  private readonly events: EngineEvents;
   private looping = false;
   private lastDeliveryMs = 0;
 
   constructor(
     private readonly workload: Workload<Row>,
-    limits: BatchLimits,
-    private readonly events: EngineEvents,
+    { limits, pace, events }: EngineOptions,
   ) {
+    this.pace = pace;
+    this.events = events;
     this.former = new BatchFormer(limits, this.pace, {
       started: (task) => this.events.started(task.id),
       failed: (task, failure) => this.fail(task, failure),

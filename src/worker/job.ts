@@ -116,6 +116,8 @@ interface LoadedModel {
   /** Dtype that the weights are stored in. */
   readonly storedDtype: string;
   readonly weightBytes: number;
+  /** Tokens of one batch of a bulk job at the pace that was measured at start. */
+  readonly batchTokens: number;
 }
 
 export interface EmbedderInfo extends LoadedModel {

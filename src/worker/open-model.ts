@@ -1,11 +1,14 @@
 import * as mx from "../../ffi/index.ts";
 import { loadEmbeddingModel } from "../models/load.ts";
 import { loadReranker } from "../models/load-reranker.ts";
-import type { BatchLimits } from "./batch-former.ts";
+import { bulkBatchTokens, type BatchLimits } from "./batch-former.ts";
+import { calibrate } from "./calibrate.ts";
 import { Engine, type EngineEvents } from "./engine.ts";
-import type { EmbedderInfo, Job, ModelInfo, RerankerInfo } from "./job.ts";
+import type { EmbedderInfo, EmbedJob, Job, ModelInfo, RerankerInfo, RerankJob } from "./job.ts";
+import { Pace } from "./pace.ts";
 import type { WorkerSettings } from "./protocol.ts";
-import { embedderWorkload, rerankerWorkload } from "./workload.ts";
+import type { BatchRow } from "./task.ts";
+import { embedderWorkload, rerankerWorkload, type Workload } from "./workload.ts";
 
 /** Rows of full length in one forward when no flag says otherwise. */
 const FULL_LENGTH_TEXTS = 16;
@@ -16,7 +19,7 @@ export interface OpenModel {
   submit(id: number, job: Job, abort: SharedArrayBuffer): void;
 }
 
-/** Loads the model on this thread and runs it once. Throws with the reason, in one line, when it can't be loaded. */
+/** Loads the model on this thread and runs it. Throws with the reason, in one line, when it can't be loaded. */
 export function openModel(settings: WorkerSettings, events: EngineEvents): OpenModel {
   if (settings.device === "gpu" && !mx.metalAvailable()) {
     throw new Error("--device gpu: Metal is not available here; use --device auto or cpu");
@@ -36,9 +39,8 @@ function openEmbedder(
 ): OpenModel {
   const { directory, pooling, maxLength, normalize } = settings;
   const model = loadEmbeddingModel({ directory, device, pooling, maxLength, normalize });
-  model.warmUp();
   const limits = batchLimits(settings, FULL_LENGTH_TEXTS * model.maxLength);
-  const engine = new Engine(embedderWorkload(model), limits, events);
+  const { engine, batchTokens } = run(embedderWorkload(model), limits, events, embedJob);
   const info: EmbedderInfo = {
     kind: "embedding",
     family: model.family,
@@ -52,6 +54,7 @@ function openEmbedder(
     storedDtype: model.storedDtype,
     weightBytes: model.weightBytes,
     device,
+    batchTokens,
   };
   return { info, submit: (id, job, abort) => engine.submit(id, job, abort) };
 }
@@ -63,9 +66,8 @@ function openReranker(
 ): OpenModel {
   const { directory, maxLength } = settings;
   const model = loadReranker({ directory, device, maxLength });
-  model.warmUp();
   const limits = batchLimits(settings, FULL_LENGTH_PAIRS * model.maxLength);
-  const engine = new Engine(rerankerWorkload(model), limits, events);
+  const { engine, batchTokens } = run(rerankerWorkload(model), limits, events, rerankJob);
   const info: RerankerInfo = {
     kind: "reranker",
     family: model.family,
@@ -75,8 +77,30 @@ function openReranker(
     storedDtype: model.storedDtype,
     weightBytes: model.weightBytes,
     device,
+    batchTokens,
   };
   return { info, submit: (id, job, abort) => engine.submit(id, job, abort) };
+}
+
+function run<Row extends BatchRow>(
+  workload: Workload<Row>,
+  limits: BatchLimits,
+  events: EngineEvents,
+  jobOf: (texts: readonly string[]) => EmbedJob | RerankJob,
+) {
+  const pace = new Pace();
+  calibrate(workload, pace, jobOf);
+  const engine = new Engine(workload, { limits, pace, events });
+  return { engine, batchTokens: bulkBatchTokens(limits, pace) };
+}
+
+function embedJob(texts: readonly string[]): EmbedJob {
+  const field = { name: "input", isList: true };
+  return { kind: "embed", items: texts.map((text) => ({ text })), field, truncate: true };
+}
+
+function rerankJob(texts: readonly string[]): RerankJob {
+  return { ...embedJob(texts), kind: "rerank", query: "what to warm up with" };
 }
 
 function batchLimits(settings: WorkerSettings, defaultTokens: number): BatchLimits {

@@ -9,6 +9,7 @@ import type { PairRow, PreparedQuery, Reranker } from "../pipeline/reranker.ts";
 import { Engine } from "./engine.ts";
 import type { Failure } from "./failure.ts";
 import type { RerankJob, RerankResult, Result } from "./job.ts";
+import { Pace } from "./pace.ts";
 import { rerankerWorkload } from "./workload.ts";
 
 const NO_LIMITS = { budgetTokens: 1e6, maxRows: Number.POSITIVE_INFINITY };
@@ -64,10 +65,14 @@ function newEngine(name: string, limits = NO_LIMITS) {
       return model.start(rows);
     },
   };
-  const engine = new Engine(rerankerWorkload(recorded), limits, {
-    started: () => {},
-    result: (id, result) => calls.get(id)?.resolve(result),
-    failed: (id, failure) => calls.get(id)?.reject(failure),
+  const engine = new Engine(rerankerWorkload(recorded), {
+    limits,
+    pace: new Pace(),
+    events: {
+      started: () => {},
+      result: (id, result) => calls.get(id)?.resolve(result),
+      failed: (id, failure) => calls.get(id)?.reject(failure),
+    },
   });
   const rank = async (
     query: string,

@@ -35,6 +35,7 @@ function load(script: string): void {
       device: "cpu",
       storedDtype: "float32",
       weightBytes: 0,
+      batchTokens: 512,
     },
   });
 }

@@ -15,6 +15,7 @@ export const INFO: EmbedderInfo = {
   device: "cpu",
   storedDtype: "float32",
   weightBytes: 4096,
+  batchTokens: 512,
 };
 
 export const CONTEXT: ParseContext = {
@@ -32,6 +33,7 @@ export const RERANKER_INFO: RerankerInfo = {
   device: "cpu",
   storedDtype: "float32",
   weightBytes: 4096,
+  batchTokens: 512,
 };
 
 export const RERANK_CONTEXT: ParseContext = {
