@@ -43,6 +43,7 @@ function embedderRows(
     ["dim", String(info.dim)],
     ["max length", `${info.maxLength} tokens`],
     ["pooling", `${info.pooling}, normalization ${info.normalization}`],
+    ["batch", batchText(info)],
     ...(embedderRanks ? [["ranking", ranking] as const] : []),
   ];
 }
@@ -51,7 +52,12 @@ function rerankerRows({ id }: ModelSettings, info: RerankerInfo): Row[] {
   return [
     ["reranker", modelText(id, info, false)],
     ["max length", `${info.maxLength} tokens per pair`],
+    ["batch", batchText(info)],
   ];
+}
+
+function batchText({ batchTokens }: ModelInfo): string {
+  return `${batchTokens} tokens of a bulk request at a time`;
 }
 
 function modelText(id: string, { family }: ModelInfo, isDefault: boolean): string {

@@ -55,10 +55,6 @@ export class ClassifierReranker implements Reranker {
     return pendingLogits(this.#name, () => this.#classifier.logits(raggedBatch(rows)));
   }
 
-  warmUp(): void {
-    this.start([this.prepare("warm-up").pair("warm-up")]).read();
-  }
-
   #row(encoding: Encoding): PairRow {
     requireUsable(encoding, this.vocabSize);
     return { ...encoding, tokens: encoding.ids.length };

@@ -129,11 +129,6 @@ export class EmbeddingModel {
     return normalized(cut, options.normalize ?? this.#normalize);
   }
 
-  /** Runs one short row, so that the first request does not pay for first-time costs. */
-  warmUp(): void {
-    this.start([this.tokenize({ text: "warm-up" }, {})]).read();
-  }
-
   #verbatimRow(ids: Int32Array): EmbedRow {
     const truncated = ids.length > this.maxLength;
     return { ids: truncated ? ids.slice(0, this.maxLength) : ids, promptTokens: 0, truncated };

@@ -41,6 +41,4 @@ export interface Reranker {
   prepare(query: string, instruction?: string): PreparedQuery;
   /** Builds the graph for rows of `pair` and starts computing it. */
   start(rows: readonly PairRow[]): PendingLogits;
-  /** Runs one short pair, so that the first request does not pay for first-time costs. */
-  warmUp(): void;
 }

@@ -92,12 +92,6 @@ export class YesNoReranker implements Reranker {
     return mx.matmul(states, this.#answerHead);
   }
 
-  warmUp(): void {
-    const query = this.prepare("warm-up");
-    this.start([query.pair("warm-up")]).read();
-    query.release();
-  }
-
   #prefill(shared: Int32Array): KvCache {
     this.#beginning ??= this.#decoder.prefill(this.#prompt.beginning);
     return this.#decoder.prefill(shared, this.#beginning);

@@ -49,7 +49,6 @@ function newEngine(name: string, limits = NO_LIMITS) {
     weightBytes: model.weightBytes,
     takesInstruction: model.takesInstruction,
     tokenizer: model.tokenizer,
-    warmUp: () => model.warmUp(),
     prepare: (query, instruction): PreparedQuery => {
       const prepared = model.prepare(query, instruction);
       return {

@@ -138,7 +138,6 @@ try {
   writeModel(directory);
   const parts = readYesNoParts(readCheckpoint(directory), { device });
   const model = new YesNoReranker(parts);
-  model.warmUp();
   const query = "which village by the river has a granite bridge and a silver market";
   const documents = passages(documentCount).map((text) =>
     parts.tokenizer.decode(
