@@ -3,7 +3,7 @@
 import { VERSION } from "./cli/version.ts";
 import { UsageError } from "./cli/usage-error.ts";
 
-const COMMANDS = ["serve", "embed", "rerank", "doctor", "help", "version"];
+const COMMANDS = ["serve", "embed", "rerank", "bench", "doctor", "help", "version"];
 const HELP_FLAGS = ["--help", "-h", "--usage"];
 
 async function run(args: readonly string[]): Promise<number> {
@@ -13,6 +13,7 @@ async function run(args: readonly string[]): Promise<number> {
   if (!COMMANDS.includes(command)) throw new UsageError(await unknownCommand(command));
   if (command === "embed") return embedTexts(rest);
   if (command === "rerank") return rankDocuments(rest);
+  if (command === "bench") return measureServers(rest);
   if (command === "help" || asksForHelp(rest)) return printHelp();
   if (command === "version" || rest.includes("--version")) return print(`mlxcel ${VERSION}\n`);
   return command === "doctor" ? doctor(rest) : startServer(rest);
@@ -34,6 +35,11 @@ async function embedTexts(args: readonly string[]): Promise<number> {
 async function rankDocuments(args: readonly string[]): Promise<number> {
   const { rerank, rerankHelp } = await import("./cli/rerank.ts");
   return asksForHelp(args) ? printInColour(rerankHelp) : rerank(args, process.env);
+}
+
+async function measureServers(args: readonly string[]): Promise<number> {
+  const { bench, benchHelp } = await import("./cli/bench.ts");
+  return asksForHelp(args) ? printInColour(benchHelp) : bench(args, process.env);
 }
 
 function asksForHelp(args: readonly string[]): boolean {

@@ -1,133 +1,103 @@
 /**
- * Measures this server beside sentence-transformers on the same machine, model and texts, interleaved, and prints a
- * Markdown table. Nothing is asserted but that both give the same vectors.
+ * Measures this server beside its peers on the same machine, model and texts, in turns, and prints a Markdown table.
+ * Nothing is asserted but that all of them give the same vectors and scores.
  *
- *     npm run bench [-- --rounds 3 --seconds 5]
+ *     npm run bench -- [--scenarios a1,b1] [--rounds 3] [--seconds 5] [--json FILE]
+ *                      [--gguf embedder.gguf] [--reranker-gguf reranker.gguf] [--target name=URL …]
+ *
+ * sentence-transformers and ONNX Runtime, each behind FastAPI, are installed on first use; MLXCEL_BENCH_PYTHON may name
+ * a Python that has the packages of requirements.txt. A llama-server in PATH takes part when --gguf names the embedder
+ * of build/bench, converted to f32; it ranks when --reranker-gguf names the reranker. Other servers, such as
+ * text-embeddings-inference or infinity, take part as --target when they serve the models of build/bench.
  */
 import { parseArgs } from "node:util";
-import { passages, shortQueries } from "./corpus.ts";
+import { DEFAULT_MODEL, resolveModel } from "../../src/hub/resolve.ts";
+import { runBench, type Report } from "../../src/cli/bench/bench-run.ts";
+import { startOwnServer } from "../../src/cli/bench/own-server.ts";
+import { markdownTable } from "../../src/cli/bench/report.ts";
+import { SCENARIOS } from "../../src/cli/bench/scenarios.ts";
+import { parseTarget, type Target } from "../../src/cli/bench/target.ts";
+import { writeModels } from "./models.ts";
 import { peerPython } from "./peer-python.ts";
-import { embed, freePort, residentMb, startTarget, type Target } from "./target.ts";
-
-interface Scenario {
-  readonly name: string;
-  readonly clients: number;
-  readonly inputs: readonly (string | string[])[];
-  readonly textsPerRequest: number;
-}
+import {
+  startLlamaEmbedder,
+  startLlamaReranker,
+  startOnnxruntime,
+  startSentenceTransformers,
+} from "./peers.ts";
 
 const { values } = parseArgs({
   options: {
+    scenarios: { type: "string", default: SCENARIOS.map(({ name }) => name).join() },
     rounds: { type: "string", default: "3" },
     seconds: { type: "string", default: "5" },
-    model: { type: "string" },
+    model: { type: "string", default: DEFAULT_MODEL },
+    gguf: { type: "string" },
+    "reranker-gguf": { type: "string" },
+    target: { type: "string", multiple: true, default: [] },
+    json: { type: "string" },
   },
 });
-const rounds = Number(values.rounds);
-const secondsPerRun = Number(values.seconds);
-const modelDirectory =
-  values.model ??
-  `${process.env["HOME"]}/.cache/mlxcel/models/sentence-transformers/all-MiniLM-L6-v2`;
 
-const queries = shortQueries(4096);
-const texts = passages(512);
-const batches = Array.from({ length: 16 }, (_, i) => texts.slice(i * 32, (i + 1) * 32));
-const scenarios: readonly Scenario[] = [
-  { name: "1 short text, 1 client", clients: 1, inputs: queries, textsPerRequest: 1 },
-  { name: "1 short text, 32 clients", clients: 32, inputs: queries, textsPerRequest: 1 },
-  { name: "32 passages, 1 client", clients: 1, inputs: batches, textsPerRequest: 32 },
-];
+const chosen = values.scenarios.split(",");
+const scenarios = SCENARIOS.filter(({ name }) => chosen.includes(name));
+if (scenarios.length !== chosen.length) throw new Error(`--scenarios ${values.scenarios}`);
 
-/** Embeddings per second over one run. */
-async function measure(target: Target, scenario: Scenario): Promise<number> {
-  const startedAt = performance.now();
-  const endsAt = startedAt + secondsPerRun * 1000;
-  let next = 0;
-  let requests = 0;
-  const client = async () => {
-    while (performance.now() < endsAt) {
-      const input = scenario.inputs[next++ % scenario.inputs.length];
-      if (input === undefined) throw new Error("the scenario has no inputs");
-      await embed(target.url, input);
-      requests++;
-    }
-  };
-  await Promise.all(Array.from({ length: scenario.clients }, client));
-  const elapsedSeconds = (performance.now() - startedAt) / 1000;
-  return (requests * scenario.textsPerRequest) / elapsedSeconds;
+await using servers = new AsyncDisposableStack();
+
+/** llama-server as one target, where it can take part. */
+async function llamaTargets(): Promise<Target[]> {
+  const { gguf, "reranker-gguf": rerankerGguf } = values;
+  const lacks = [
+    ...(Bun.which("llama-server") ? [] : ["no llama-server in PATH"]),
+    ...(gguf === undefined ? ["no --gguf FILE"] : []),
+  ];
+  if (gguf === undefined || lacks.length > 0) {
+    console.error(`llama-server takes no part: ${lacks.join(" and ")}`);
+    return [];
+  }
+  const { target } = servers.use(await startLlamaEmbedder(gguf));
+  if (rerankerGguf === undefined) return [target];
+  const ranker = servers.use(await startLlamaReranker(rerankerGguf)).target;
+  return [{ ...target, rerankUrl: ranker.url, pids: [...target.pids, ...ranker.pids] }];
 }
 
-function median(values: readonly number[]): number {
-  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
-}
-
-/** Both servers must compute the same thing, or their speeds can't be compared. */
-async function checkAgreement(ours: Target, peer: Target): Promise<number> {
-  const sample = [...queries.slice(0, 4), ...texts.slice(0, 2)];
-  const [a, b] = await Promise.all([embed(ours.url, sample), embed(peer.url, sample)]);
-  const difference = Math.max(
-    ...a.flatMap((vector, i) => vector.map((x, j) => Math.abs(x - (b[i]?.[j] ?? Number.NaN)))),
+/** What is not measured per scenario. */
+function otherRows({ targets, runs }: Report): string {
+  const memories = targets.map(
+    ({ target }) => runs.findLast((run) => run.target === target.name)?.memory,
   );
-  if (!(difference < 1e-4)) throw new Error(`the vectors differ by ${difference}`);
-  return difference;
+  const startups = targets.map(({ target: { startupMs } }) => startupMs);
+  const rows = [
+    ["resident memory after the runs, MB", ...memories.map((memory) => memory?.residentMb ?? "–")],
+    ["most resident memory, MB", ...memories.map((memory) => memory?.peakMb ?? "–")],
+    ["start to first vector, s", ...startups.map((ms) => (ms && (ms / 1000).toFixed(2)) ?? "–")],
+  ];
+  return rows.map((row) => `| ${row.join(" | ")} | |\n`).join("");
 }
 
 const python = peerPython();
-const root = new URL("../../", import.meta.url).pathname;
-const ourPort = freePort();
-const ours = await startTarget(
-  "mlxcel",
-  [
-    process.execPath,
-    `${root}src/main.ts`,
-    "serve",
-    "--port",
-    `${ourPort}`,
-    "--embedding-model",
-    modelDirectory,
-    "--embedding-queue-depth",
-    "512",
-    "--log-level",
-    "error",
-  ],
-  ourPort,
+const models = writeModels(resolveModel(values.model, { env: process.env }).directory, python);
+const { embedder: model, reranker } = models;
+const ours = servers.use(await startOwnServer({ model, reranker, env: process.env }));
+const peers = [
+  servers.use(await startSentenceTransformers(python, models)).target,
+  servers.use(await startOnnxruntime(python, models)).target,
+  ...(await llamaTargets()),
+  ...values.target.map(parseTarget),
+];
+const report = await runBench({
+  targets: [ours.target, ...peers],
+  scenarios,
+  rounds: Number(values.rounds),
+  seconds: Number(values.seconds),
+  onRemark: (line) => console.error(line),
+});
+if (values.json !== undefined) await Bun.write(values.json, `${JSON.stringify(report, null, 2)}\n`);
+const names = report.targets.map(({ target }) => target.name);
+const { processor, cores, platform } = report.machine;
+console.log(markdownTable(report.scenarios, names, report.summary) + otherRows(report));
+console.log(
+  `${processor}, ${cores} cores, ${platform}; medians of ${report.rounds} runs of ${report.seconds} s, ` +
+    "p50 / p99 of the short texts in c; ~ marks figures without a quiet run.",
 );
-const peerPort = freePort();
-const peer = await startTarget(
-  "sentence-transformers",
-  [python, `${root}test/bench/sentence_transformers_server.py`, `${peerPort}`, modelDirectory],
-  peerPort,
-);
-
-try {
-  const difference = await checkAgreement(ours, peer);
-  const rates = new Map<string, number[]>();
-  for (let round = 0; round < rounds; round++) {
-    for (const scenario of scenarios) {
-      for (const target of round % 2 === 0 ? [ours, peer] : [peer, ours]) {
-        const rate = await measure(target, scenario);
-        const key = `${target.name} ${scenario.name}`;
-        rates.set(key, [...(rates.get(key) ?? []), rate]);
-        console.error(`round ${round + 1}/${rounds}  ${key}: ${rate.toFixed(1)} embeddings/s`);
-      }
-    }
-  }
-  const rateOf = (target: Target, scenario: Scenario) =>
-    median(rates.get(`${target.name} ${scenario.name}`) ?? []);
-  console.log("| | mlxcel | sentence-transformers | ratio |\n|---|---|---|---|");
-  for (const scenario of scenarios) {
-    const [a, b] = [rateOf(ours, scenario), rateOf(peer, scenario)];
-    console.log(
-      `| ${scenario.name}, embeddings/s | ${a.toFixed(0)} | ${b.toFixed(0)} | ${(a / b).toFixed(2)} |`,
-    );
-  }
-  console.log(
-    `| resident memory after the runs, MB | ${residentMb(ours.pid)} | ${residentMb(peer.pid)} | |`,
-  );
-  console.log(
-    `| start to first answer, s | ${(ours.startupMs / 1000).toFixed(2)} | ${(peer.startupMs / 1000).toFixed(2)} | |`,
-  );
-  console.log(`\nLargest difference between their vectors: ${difference.toExponential(1)}.`);
-} finally {
-  await Promise.all([ours.stop(), peer.stop()]);
-}

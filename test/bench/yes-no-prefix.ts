@@ -10,12 +10,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import * as mx from "../../ffi/index.ts";
+import { between, random, sentence } from "../../src/cli/bench/corpus.ts";
 import { readCheckpoint } from "../../src/checkpoint/checkpoint.ts";
 import { readYesNoParts } from "../../src/models/load-yes-no-reranker.ts";
 import { raggedBatch } from "../../src/nn/ragged.ts";
 import { rowStarts } from "../../src/nn/row-layout.ts";
 import { YesNoReranker, type YesNoParts } from "../../src/pipeline/yes-no-reranker.ts";
-import { passages } from "./corpus.ts";
 
 const DOCUMENT_TOKENS = 100;
 const LAYERS = 8;
@@ -139,11 +139,12 @@ try {
   const parts = readYesNoParts(readCheckpoint(directory), { device });
   const model = new YesNoReranker(parts);
   const query = "which village by the river has a granite bridge and a silver market";
-  const documents = passages(documentCount).map((text) =>
-    parts.tokenizer.decode(
-      parts.tokenizer.encode(text, { maxLength: DOCUMENT_TOKENS, addSpecial: false }).ids,
-    ),
-  );
+  const next = random(2);
+  const documents = Array.from({ length: documentCount }, () => {
+    const text = sentence(next, between(next, 20, 200));
+    const { ids } = parts.tokenizer.encode(text, { maxLength: DOCUMENT_TOKENS, addSpecial: false });
+    return parts.tokenizer.decode(ids);
+  });
   const sharedMs: number[] = [];
   const wholeMs: number[] = [];
   const shared = () => withSharedPrefix(model, query, documents);

@@ -1,0 +1,41 @@
+/** `mlxcel serve` in a process of its own, as a user would start it. */
+import { basename } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { Environment } from "../parse.ts";
+import { freePort, startServer, type StartedServer } from "./started-server.ts";
+
+/** Load tests need more than the default of 8. */
+const QUEUE_DEPTH = 512;
+const MAIN = fileURLToPath(new URL("../../main.ts", import.meta.url));
+
+export interface OwnServerOptions {
+  /** Directories. */
+  readonly model: string;
+  readonly reranker?: string | undefined;
+  readonly env: Environment;
+}
+
+/** @throws Error one line, when it does not start */
+export async function startOwnServer(options: OwnServerOptions): Promise<StartedServer> {
+  const { model, reranker, env } = options;
+  const port = freePort();
+  const command = [
+    ...[process.execPath, "--no-orphans", MAIN, "serve", "--port", String(port)],
+    ...["--embedding-model", model, "--embedding-queue-depth", String(QUEUE_DEPTH)],
+    ...(reranker === undefined ? [] : ["--reranker-model", reranker]),
+    ...["--log-level", "error"],
+  ];
+  // keys would lock the load out
+  const open = Object.entries(env).filter(([name]) => !/API_KEY/.test(name));
+  const server = await startServer({
+    name: "mlxcel",
+    command,
+    port,
+    env: Object.fromEntries(open),
+  });
+  const names = {
+    model: basename(model),
+    rerankModel: reranker === undefined ? undefined : basename(reranker),
+  };
+  return { ...server, target: { ...server.target, ...names } };
+}
