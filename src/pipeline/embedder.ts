@@ -1,10 +1,9 @@
-import * as mx from "../../ffi/index.ts";
-import type { Tensor } from "../../ffi/index.ts";
 import type { Encoder } from "../nn/encoder.ts";
 import { raggedBatch, type TokenRow } from "../nn/ragged.ts";
 import type { Tokenizer } from "../tokenizer/tokenizer.ts";
 import type { ModuleChain } from "./modules.ts";
 import { L2, normalized, UNNORMALIZED, type NormalizeMode } from "./normalize.ts";
+import { pendingValues, type PendingValues } from "./pending-values.ts";
 import { promptText, type PromptChoice, type PromptTable } from "./prompts.ts";
 import { requireUsable } from "./unusable-text.ts";
 
@@ -19,12 +18,8 @@ export interface EmbedRow extends TokenRow {
   readonly truncated: boolean;
 }
 
-/** Vectors that are being computed. Exactly one of `read` and `drop` must be called. */
-export interface PendingVectors {
-  /** Waits; [B, rawDim] row-major. Throws on a component that is not finite. */
-  read(): Float32Array<ArrayBuffer>;
-  drop(): void;
-}
+/** [B, rawDim] vectors that are being computed. */
+export type PendingVectors = PendingValues;
 
 export interface FinishOptions {
   /** Keep this many leading components. 1…dim. */
@@ -106,18 +101,16 @@ export class EmbeddingModel {
 
   /** Builds the graph for rows of `tokenize` and starts computing it; returns at once. */
   start(rows: readonly EmbedRow[]): PendingVectors {
-    const vectors = mx.scope(() => {
+    const build = () => {
       const batch = raggedBatch(rows);
       const promptTokens = Int32Array.from(rows, (row) => row.promptTokens);
       const hidden = this.#encoder.forward(batch);
-      const out = this.#chain.forward(hidden, { lengths: batch.lengths, promptTokens });
-      mx.asyncEvaluate(out);
-      return mx.keep(out);
-    });
-    return {
-      read: () => this.#read(vectors),
-      drop: () => vectors.free(),
+      return this.#chain.forward(hidden, { lengths: batch.lengths, promptTokens });
     };
+    return pendingValues(
+      build,
+      (value) => `${this.#name} computed a vector that contains ${value}`,
+    );
   }
 
   /**
@@ -147,17 +140,6 @@ export class EmbeddingModel {
   #unpooledTokens(prompt: string): number {
     if (prompt === "" || this.#chain.pooling.includePrompt) return 0;
     return this.tokenizer.encode(prompt).ids.length - this.tokenizer.singleSuffix.length;
-  }
-
-  #read(vectors: Tensor): Float32Array<ArrayBuffer> {
-    try {
-      const values = vectors.toFloat32();
-      const place = values.findIndex((value) => !Number.isFinite(value));
-      if (place === -1) return values;
-      throw new Error(`${this.#name} computed a vector that contains ${values[place]}`);
-    } finally {
-      vectors.free();
-    }
   }
 }
 

@@ -1,5 +1,5 @@
-import * as mx from "../../ffi/index.ts";
 import type { Tensor } from "../../ffi/index.ts";
+import { pendingValues } from "./pending-values.ts";
 import type { PendingLogits } from "./reranker.ts";
 
 /**
@@ -7,22 +7,5 @@ import type { PendingLogits } from "./reranker.ts";
  * messages call the model.
  */
 export function pendingLogits(name: string, build: () => Tensor): PendingLogits {
-  const logits = mx.scope(() => {
-    const out = build();
-    mx.asyncEvaluate(out);
-    return mx.keep(out);
-  });
-  return {
-    read() {
-      try {
-        const values = logits.toFloat32();
-        const place = values.findIndex((value) => !Number.isFinite(value));
-        if (place === -1) return values;
-        throw new Error(`${name} computed a logit that is ${values[place]}`);
-      } finally {
-        logits.free();
-      }
-    },
-    drop: () => logits.free(),
-  };
+  return pendingValues(build, (value) => `${name} computed a logit that is ${value}`);
 }

@@ -1,4 +1,5 @@
 import type { TokenRow } from "../nn/ragged.ts";
+import type { PendingValues } from "./pending-values.ts";
 import type { Tokenizer } from "../tokenizer/tokenizer.ts";
 
 /** One (query, document) pair as the network sees it. */
@@ -19,12 +20,8 @@ export interface PreparedQuery {
   release(): void;
 }
 
-/** Logits that are being computed. Exactly one of `read` and `drop` must be called. */
-export interface PendingLogits {
-  /** Waits; [B] f32, one per row. Throws on a logit that is not finite. */
-  read(): Float32Array<ArrayBuffer>;
-  drop(): void;
-}
+/** Logits that are being computed: [B] f32, one per row. */
+export type PendingLogits = PendingValues;
 
 /** A model that judges how well a document answers a query; the score of a pair is sigmoid(logit). */
 export interface Reranker {

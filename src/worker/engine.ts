@@ -1,10 +1,11 @@
+import type { PendingValues } from "../pipeline/pending-values.ts";
 import type { Batch } from "./batch.ts";
 import { BatchFormer, type BatchLimits } from "./batch-former.ts";
 import { Failure } from "./failure.ts";
 import type { DetokenizeJob, Job, Result, TokenizeJob } from "./job.ts";
 import type { Pace } from "./pace.ts";
 import type { BatchRow, Task } from "./task.ts";
-import type { PendingOutput, Workload } from "./workload.ts";
+import type { Workload } from "./workload.ts";
 
 /** Where the engine reports what becomes of the jobs. Every submitted job gets exactly one result or failure. */
 export interface EngineEvents {
@@ -23,7 +24,7 @@ export interface EngineOptions {
 
 interface RunningBatch<Row extends BatchRow> {
   readonly batch: Batch<Row>;
-  readonly output: PendingOutput;
+  readonly output: PendingValues;
   readonly startedAtMs: number;
 }
 

@@ -1,4 +1,5 @@
 import type { EmbeddingModel, EmbedRow } from "../pipeline/embedder.ts";
+import type { PendingValues } from "../pipeline/pending-values.ts";
 import type { PairRow, Reranker } from "../pipeline/reranker.ts";
 import type { Tokenizer } from "../tokenizer/tokenizer.ts";
 import { BiEncoderTask } from "./bi-encoder-task.ts";
@@ -7,18 +8,12 @@ import type { EmbedJob, RerankJob } from "./job.ts";
 import { PairTask } from "./pair-task.ts";
 import type { BatchRow, Task } from "./task.ts";
 
-/** Outputs that are being computed. Exactly one of `read` and `drop` must be called. */
-export interface PendingOutput {
-  /** Waits; [rows, width] row-major, every number finite. */
-  read(): Float32Array;
-  drop(): void;
-}
-
 /** What an engine can do with one model: the tasks it opens for jobs, and the forward that runs their rows. */
 export interface Workload<Row extends BatchRow> {
   readonly tokenizer: Tokenizer;
   open(id: number, job: EmbedJob | RerankJob, abort: SharedArrayBuffer): Task<Row>;
-  start(rows: readonly Row[]): PendingOutput;
+  /** [rows, width] */
+  start(rows: readonly Row[]): PendingValues;
 }
 
 /** An embedder answers embedding jobs, and ranks by the cosine of its vectors. */

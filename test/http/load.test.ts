@@ -7,12 +7,11 @@ import {
   setDefaultTimeout,
   test,
 } from "bun:test";
-import { basename } from "node:path";
 import { CheckpointCopy } from "../checkpoints.ts";
 import { residentMiB, type Server, startServer, until } from "../server.ts";
 import { embed, expectAlive, refusalOf } from "./answers.ts";
 import { Connection } from "./connection.ts";
-import { abortPending, fillQueue } from "./pending.ts";
+import { abortPending, keepBusy, type Load, refusedInCrowd, untilIdle } from "./pending.ts";
 import { shuffledTexts, words } from "./texts.ts";
 
 setDefaultTimeout(60_000);
@@ -22,40 +21,33 @@ const slow = new CheckpointCopy("bert-mean").layers(24);
 const MODEL = ["--embedding-model", slow.directory];
 /** More work than any test waits for: only cancelling ends it. */
 const endless = { input: shuffledTexts(20_000, 96) };
-
-const filling = {
-  ...{ model: basename(slow.directory), path: "/v1/embeddings" },
-  ...{ endless, small: { input: "waits" } },
-};
+const load: Load = { path: "/v1/embeddings", endless, small: { input: "waits" } };
 
 afterEach(abortPending);
 
 describe("a full queue", () => {
   let server: Server;
   beforeAll(async () => {
-    server = await startServer([...MODEL, "--embedding-queue-depth", "1", "--metrics"]);
+    server = await startServer([...MODEL, "--embedding-queue-depth", "1"]);
   });
   afterAll(() => server?.stop());
 
   test("refuses every input shape at once, whole, by the same rule", async () => {
-    const { running, waiting } = await fillQueue(server, filling);
+    const running = await keepBusy(server, load);
+    const refused = async (path: string, body: unknown) =>
+      refusalOf(await refusedInCrowd(server, load, () => server.post(path, body)));
     const shapes = ["vector", ["vector"], [2, 3], [[2, 3]], Array(100).fill("vector")];
     for (const input of shapes) {
-      const refusal = await refusalOf(await server.post("/v1/embeddings", { input }));
+      const refusal = await refused("/v1/embeddings", { input });
       expect(refusal).toMatchObject({ status: 503, type: "server_busy" });
       expect(Number(refusal.headers.get("retry-after"))).toBeGreaterThan(0);
     }
-    for (const [path, body] of [
-      ["/embedding", { content: "vector" }],
-      ["/embed", { inputs: "vector" }],
-    ] as const) {
-      expect((await refusalOf(await server.post(path, body))).status).toBe(503);
-    }
+    expect((await refused("/embedding", { content: "vector" })).status).toBe(503);
+    expect((await refused("/embed", { inputs: "vector" })).status).toBe(503);
     const invalid = await server.post("/v1/embeddings", { input: "" });
     expect((await refusalOf(invalid)).status).toBe(400);
     expect((await server.get("/health")).status).toBe(200);
     await running.abort();
-    expect((await waiting.answer).status).toBe(200);
     await expectAlive(server);
   });
 
@@ -102,11 +94,10 @@ describe("clients that leave", () => {
   });
 
   test("one that leaves in the middle of a long list ends its work", async () => {
-    const flags = ["--embedding-queue-depth", "1", "--metrics"];
-    await using server = await startServer([...MODEL, ...flags]);
-    const { running, waiting } = await fillQueue(server, filling);
+    await using server = await startServer([...MODEL, "--embedding-queue-depth", "1"]);
+    const running = await keepBusy(server, load);
     await running.abort();
-    expect((await waiting.answer).status).toBe(200);
+    await untilIdle(server);
     await expectAlive(server);
   });
 });

@@ -29,56 +29,60 @@ export function send(server: Server, path: string, body: unknown): Pending {
   return pending;
 }
 
-/** Requests that wait for the models of a server started with `--metrics`, by the id of the model. */
-async function waitingCount(server: Server, model: string): Promise<number> {
-  const metrics = await (await server.get("/metrics")).text();
-  const start = `mlxcel_queue_waiting{model="${model}"`;
-  const line = metrics.split("\n").find((text) => text.startsWith(start));
-  return Number(line?.split(" ").at(-1));
-}
-
-interface Filling {
-  readonly model: string;
+export interface Load {
+  /** Where the endless and the small request go. */
   readonly path: string;
-  /** More work than the test waits for. */
+  /** More work than the test waits for: only cancelling ends it. */
   readonly endless: unknown;
   readonly small: unknown;
 }
 
 /** Below the timeout of a test. */
-const FILL_TIMEOUT_MS = 50_000;
+const DEADLINE_MS = 50_000;
 /** Far more than a small request takes. */
-const RUNNING_CPU_SECONDS = 0.5;
+const BUSY_CPU_SECONDS = 0.5;
 
-/**
- * Whether the request waits behind the endless one. If it ran, with the endless one behind it, it would be answered
- * before the server has computed for that long, however busy the machine is.
- */
-async function isBehind(server: Server, model: string, { ended }: Pending): Promise<boolean> {
-  let answered = false;
-  void ended.then(() => (answered = true));
-  let since = cpuSeconds(server.pid);
-  while (!answered) {
-    const oneWaits = (await waitingCount(server, model)) === 1;
-    if (!oneWaits) since = cpuSeconds(server.pid);
-    if (cpuSeconds(server.pid) - since > RUNNING_CPU_SECONDS) return true;
+/** Keeps a model busy: batches of the request run one after the other until it is aborted. */
+export async function keepBusy(server: Server, { path, endless }: Load): Promise<Pending> {
+  const running = send(server, path, endless);
+  const before = cpuSeconds(server.pid);
+  while (unanswered.has(running) && cpuSeconds(server.pid) - before < BUSY_CPU_SECONDS) {
     await Bun.sleep(20);
   }
-  return false;
+  if (!unanswered.has(running)) throw new Error("the endless request has ended");
+  return running;
 }
 
-/** Keeps a worker with room for one waiting request busy, and puts a request into that room. */
-export async function fillQueue(
+/**
+ * The refusal of a request that comes while others hold every place of a queue of 1. A place is held only until the
+ * batch that runs has ended, so a few small ones are sent with it, again and again, until that happens.
+ */
+export async function refusedInCrowd(
   server: Server,
-  { model, path, endless, small }: Filling,
-): Promise<{ readonly running: Pending; readonly waiting: Pending }> {
-  const deadline = Date.now() + FILL_TIMEOUT_MS;
-  let running = send(server, path, endless);
+  { path, small }: Load,
+  request: () => Promise<Response>,
+): Promise<Response> {
+  const deadline = Date.now() + DEADLINE_MS;
   while (Date.now() < deadline) {
-    const waiting = send(server, path, small);
-    if (await isBehind(server, model, waiting)) return { running, waiting };
-    // A small request may have held the one place when the endless one came.
-    if (!unanswered.has(running)) running = send(server, path, endless);
+    const crowd = [1, 2, 3].map(() => send(server, path, small));
+    const response = await request();
+    for (const { answer } of crowd) {
+      const { status } = await answer;
+      if (status !== 200 && status !== 503) throw new Error(`one of the crowd got ${status}`);
+    }
+    if (response.status !== 200) return response;
+    await response.arrayBuffer();
   }
   throw new Error("the queue is never full");
+}
+
+/** Waits until the server computes nothing any more. */
+export async function untilIdle(server: Server): Promise<void> {
+  const deadline = Date.now() + DEADLINE_MS;
+  while (Date.now() < deadline) {
+    const before = cpuSeconds(server.pid);
+    await Bun.sleep(400);
+    if (cpuSeconds(server.pid) - before < 0.1) return;
+  }
+  throw new Error("the server still computes");
 }

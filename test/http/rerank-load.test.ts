@@ -1,10 +1,17 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { basename } from "node:path";
+import {
+  afterAll,
+  afterEach,
+  beforeAll,
+  describe,
+  expect,
+  setDefaultTimeout,
+  test,
+} from "bun:test";
 import { CheckpointCopy, fixture } from "../checkpoints.ts";
 import { residentMiB, type Server, startServer, until } from "../server.ts";
 import { embed, expectAlive, refusalOf } from "./answers.ts";
 import { Connection } from "./connection.ts";
-import { fillQueue, send } from "./pending.ts";
+import { abortPending, keepBusy, type Load, refusedInCrowd, send, untilIdle } from "./pending.ts";
 import {
   expectRanks,
   expectScores,
@@ -27,7 +34,9 @@ const QUERY = "the old fox";
 /** More work than any test waits for: only cancelling ends it. */
 const endless = { query: QUERY, documents: shuffledTexts(20_000, 90) };
 const small = { query: QUERY, documents: ["waits"] };
-const ranking = { model: basename(deep), path: "/v1/rerank", endless, small };
+const ranking: Load = { path: "/v1/rerank", endless, small };
+
+afterEach(abortPending);
 
 function deepReranker(count: number): CheckpointCopy {
   const prefix = "bert.encoder.layer.";
@@ -108,10 +117,11 @@ describe("a full queue", () => {
   afterAll(() => server?.stop());
 
   test("refuses every shape whole and at once, while embeddings go on", async () => {
-    const { running, waiting } = await fillQueue(server, ranking);
+    const running = await keepBusy(server, ranking);
     for (const path of RERANK_PATHS) {
       for (const body of [small, { query: QUERY, texts: Array(100).fill("fox") }]) {
-        const refusal = await refusalOf(await server.post(path, body));
+        const request = () => server.post(path, body);
+        const refusal = await refusalOf(await refusedInCrowd(server, ranking, request));
         expect(refusal).toMatchObject({ status: 503, type: "server_busy" });
         expect(Number(refusal.headers.get("retry-after"))).toBeGreaterThan(0);
       }
@@ -121,19 +131,20 @@ describe("a full queue", () => {
     await expectAlive(server);
     expect((await server.get("/health")).status).toBe(200);
     await running.abort();
-    expect((await waiting.answer).status).toBe(200);
     await expectRanks(server);
   });
 
   test("one of embeddings does not refuse rerank requests", async () => {
-    const { running, waiting } = await fillQueue(server, {
-      ...{ model: "bert-mean", path: "/v1/embeddings" },
-      ...{ endless: { input: shuffledTexts(60_000, 96) }, small: { input: "waits" } },
-    });
-    expect((await server.post("/v1/embeddings", { input: "a" })).status).toBe(503);
+    const embeddings: Load = {
+      path: "/v1/embeddings",
+      endless: { input: shuffledTexts(60_000, 96) },
+      small: { input: "waits" },
+    };
+    const running = await keepBusy(server, embeddings);
+    const request = () => server.post("/v1/embeddings", { input: "a" });
+    expect((await refusedInCrowd(server, embeddings, request)).status).toBe(503);
     await expectRanks(server);
     await running.abort();
-    expect((await waiting.answer).status).toBe(200);
   });
 
   test("a burst is answered to the last request: served or refused", async () => {
@@ -157,10 +168,10 @@ describe("clients that leave", () => {
     const flags = ["--embedding-queue-depth", "1", "--metrics"];
     await using server = await startServer([...RERANKER, ...flags]);
     for (let round = 0; round < 3; round++) {
-      const { running, waiting } = await fillQueue(server, ranking);
+      const running = await keepBusy(server, ranking);
       await running.abort();
       // The rest of the documents would take longer than any test may.
-      expect((await waiting.answer).status).toBe(200);
+      await untilIdle(server);
     }
     await expectRanks(server);
   });

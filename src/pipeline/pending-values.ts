@@ -1,0 +1,36 @@
+import * as mx from "../../ffi/index.ts";
+import type { Tensor } from "../../ffi/index.ts";
+
+/** Numbers that are being computed. Exactly one of `read` and `drop` must be called. */
+export interface PendingValues {
+  /** Waits; row-major f32. Throws on a value that is not finite. */
+  read(): Float32Array<ArrayBuffer>;
+  drop(): void;
+}
+
+/**
+ * Starts computing what `build` makes a graph of. `problem` words the error for a value that is not finite.
+ *
+ * The graph is computed after its scope has ended: with no handle left on them, intermediate results are freed as
+ * soon as they are used, which keeps the peak at a layer's worth of memory instead of the whole network's.
+ */
+export function pendingValues(
+  build: () => Tensor,
+  problem: (value: number) => string,
+): PendingValues {
+  const out = mx.scope(() => mx.keep(build()));
+  mx.asyncEvaluate(out);
+  return {
+    read() {
+      try {
+        const values = out.toFloat32();
+        const wrong = values.find((value) => !Number.isFinite(value));
+        if (wrong === undefined) return values;
+        throw new Error(problem(wrong));
+      } finally {
+        out.free();
+      }
+    },
+    drop: () => out.free(),
+  };
+}
