@@ -204,7 +204,7 @@ export const flagsSchema = z.object({
   cacheLimit: flag(byteSize(0), {
     group: "Resources",
     placeholder: "SIZE",
-    default: "128MiB",
+    default: "32MiB",
     help: "Freed memory that MLX keeps for reuse; 0 keeps none.",
   }),
   logFormat: flag(oneOf(["text", "json"]), {

@@ -24,6 +24,7 @@ export function helpText(colour: boolean): string {
         ["mlxcel [serve] [flags]", "start the server"],
         ["mlxcel embed -t TEXT...", "print the vectors of texts"],
         ["mlxcel rerank -q QUERY -d DOC...", "print documents, best first"],
+        ["mlxcel bench [--target URL]", "measure servers under load"],
         ["mlxcel doctor [--json]", "check this machine and the native libraries"],
         ["mlxcel help | version", "print this text, or the version"],
       ],
