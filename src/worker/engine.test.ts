@@ -28,7 +28,7 @@ interface Call {
 }
 
 /** An engine whose answers are promises, and a record of the batches that its model ran. */
-function newEngine(limits: BatchLimits, onModel: EmbeddingModel = model) {
+function newEngine(limits: BatchLimits, onModel: EmbeddingModel = model, ahead = false) {
   const batches: (readonly EmbedRow[])[] = [];
   const calls = new Map<number, PromiseWithResolvers<Result>>();
   const started: number[] = [];
@@ -46,6 +46,7 @@ function newEngine(limits: BatchLimits, onModel: EmbeddingModel = model) {
   const engine = new Engine(recorded, {
     limits,
     pace: new Pace(),
+    ahead,
     events: {
       started: (id) => void started.push(id),
       result: (id, result) => calls.get(id)?.resolve(result),
@@ -126,6 +127,15 @@ test("one long list is split by the token budget and by the cap on rows, and kee
   const byRows = newEngine({ ...NO_LIMITS, maxRows: 3 });
   expect(largestDifference(await vectorsOf(byRows.submit(items)), whole)).toBeLessThan(1e-5);
   expect(Math.max(...byRows.batches.map((rows) => rows.length))).toBe(3);
+});
+
+test("a batch that is started before the one ahead of it is read mixes nothing up", async () => {
+  const items = texts(40);
+  const whole = await vectorsOf(newEngine(NO_LIMITS).submit(items));
+  const ahead = newEngine({ ...NO_LIMITS, budgetTokens: 64 }, model, true);
+  const calls = [items.slice(0, 25), items.slice(25)].map((part) => ahead.submit(part));
+  const vectors = (await Promise.all(calls.map(vectorsOf))).flat();
+  expect(largestDifference(vectors, whole)).toBeLessThan(1e-5);
 });
 
 test("a row over the token budget still runs, alone", async () => {

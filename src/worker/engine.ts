@@ -20,6 +20,11 @@ export interface EngineOptions {
   /** What is known of the model's speed; the engine keeps it up to date. */
   readonly pace: Pace;
   readonly events: EngineEvents;
+  /**
+   * Start the next batch before the one that runs is read. Worth it on a GPU, which would stand still meanwhile. On
+   * the CPU starting a batch computes most of it, so the finished one would wait for nothing.
+   */
+  readonly ahead: boolean;
 }
 
 interface RunningBatch<Row extends BatchRow> {
@@ -33,15 +38,17 @@ export class Engine<Row extends BatchRow> {
   private readonly former: BatchFormer<Row>;
   private readonly pace: Pace;
   private readonly events: EngineEvents;
+  private readonly ahead: boolean;
   private looping = false;
   private lastDeliveryMs = 0;
 
   constructor(
     private readonly workload: Workload<Row>,
-    { limits, pace, events }: EngineOptions,
+    { limits, pace, events, ahead }: EngineOptions,
   ) {
     this.pace = pace;
     this.events = events;
+    this.ahead = ahead;
     this.former = new BatchFormer(limits, this.pace, {
       started: (task) => this.events.started(task.id),
       failed: (task, failure) => this.fail(task, failure),
@@ -99,7 +106,8 @@ export class Engine<Row extends BatchRow> {
       await new Promise<void>((resolve) => setImmediate(resolve));
       const next = this.start(this.former.next());
       if (running) this.deliver(running);
-      running = next;
+      running = this.ahead ? next : undefined;
+      if (next && !this.ahead) this.deliver(next);
     }
     this.looping = false;
   }

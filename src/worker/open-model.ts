@@ -40,7 +40,11 @@ function openEmbedder(
   const { directory, pooling, maxLength, normalize } = settings;
   const model = loadEmbeddingModel({ directory, device, pooling, maxLength, normalize });
   const limits = batchLimits(settings, FULL_LENGTH_TEXTS * model.maxLength);
-  const { engine, batchTokens } = run(embedderWorkload(model), limits, events, embedJob);
+  const { engine, batchTokens } = run(
+    embedderWorkload(model),
+    { limits, events, device },
+    embedJob,
+  );
   const info: EmbedderInfo = {
     kind: "embedding",
     family: model.family,
@@ -67,7 +71,11 @@ function openReranker(
   const { directory, maxLength } = settings;
   const model = loadReranker({ directory, device, maxLength });
   const limits = batchLimits(settings, FULL_LENGTH_PAIRS * model.maxLength);
-  const { engine, batchTokens } = run(rerankerWorkload(model), limits, events, rerankJob);
+  const { engine, batchTokens } = run(
+    rerankerWorkload(model),
+    { limits, events, device },
+    rerankJob,
+  );
   const info: RerankerInfo = {
     kind: "reranker",
     family: model.family,
@@ -82,15 +90,20 @@ function openReranker(
   return { info, submit: (id, job, abort) => engine.submit(id, job, abort) };
 }
 
+interface RunOptions {
+  readonly limits: BatchLimits;
+  readonly events: EngineEvents;
+  readonly device: "cpu" | "gpu";
+}
+
 function run<Row extends BatchRow>(
   workload: Workload<Row>,
-  limits: BatchLimits,
-  events: EngineEvents,
+  { limits, events, device }: RunOptions,
   jobOf: (texts: readonly string[]) => EmbedJob | RerankJob,
 ) {
   const pace = new Pace();
   calibrate(workload, pace, jobOf);
-  const engine = new Engine(workload, { limits, pace, events });
+  const engine = new Engine(workload, { limits, pace, events, ahead: device === "gpu" });
   return { engine, batchTokens: bulkBatchTokens(limits, pace) };
 }
 

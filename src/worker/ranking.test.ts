@@ -67,6 +67,7 @@ function newEngine(name: string, limits = NO_LIMITS) {
   const engine = new Engine(rerankerWorkload(recorded), {
     limits,
     pace: new Pace(),
+    ahead: false,
     events: {
       started: () => {},
       result: (id, result) => calls.get(id)?.resolve(result),
