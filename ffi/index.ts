@@ -64,6 +64,20 @@ export {
 } from "./fast.ts";
 export { putAlongAxis, scatterRows, slice, sliceUpdate, take, takeAlongAxis } from "./indexing.ts";
 export {
+  type ActivationKind,
+  type AttentionRows,
+  instructionSet,
+  type Kernels,
+  kernels,
+  kernelThreads,
+  type LookUp,
+  type MlpLayers,
+  type NormParameters,
+  type PackedLayer,
+  type SelfAttentionRows,
+  setKernelThreads,
+} from "./kernels.ts";
+export {
   broadcastTo,
   concatenate,
   contiguous,

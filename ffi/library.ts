@@ -7,6 +7,7 @@ import { device } from "./symbols/device.ts";
 import { error } from "./symbols/error.ts";
 import { fast } from "./symbols/fast.ts";
 import { io } from "./symbols/io.ts";
+import { kernels } from "./symbols/kernels.ts";
 import { map } from "./symbols/map.ts";
 import { memory } from "./symbols/memory.ts";
 import { metal } from "./symbols/metal.ts";
@@ -78,10 +79,13 @@ function openMlx(path: string): Callable<typeof mlxTable> {
   }
 }
 
-/** The additions of our own build, or undefined where the library is another build of mlx-c. */
-function openAdditions(path: string): Callable<typeof mlxcel> | undefined {
-  const found = symbolAddress(path, "mlxcel_error_handler");
-  return found === 0 ? undefined : open(path, mlxcel);
+/** A table of our own build, or undefined where the library is another build of mlx-c. */
+function openOwn<Table extends SymbolTable>(
+  path: string,
+  table: Table,
+): Callable<Table> | undefined {
+  const present = Object.keys(table).every((symbol) => symbolAddress(path, symbol) !== 0);
+  return present ? open(path, table) : undefined;
 }
 
 export const libcPath = process.platform === "darwin" ? "/usr/lib/libSystem.B.dylib" : "libc.so.6";
@@ -112,4 +116,7 @@ export const libraryPath = findLibrary(process.env);
 /** mlx-c. Only modules of ffi/ call it. */
 export const mlx = openMlx(libraryPath);
 
-export const additions = openAdditions(libraryPath);
+export const additions = openOwn(libraryPath, mlxcel);
+
+/** The CPU kernels. */
+export const nativeKernels = openOwn(libraryPath, kernels);

@@ -7,6 +7,7 @@ import { device } from "./symbols/device.ts";
 import { error } from "./symbols/error.ts";
 import { fast } from "./symbols/fast.ts";
 import { io } from "./symbols/io.ts";
+import { kernels } from "./symbols/kernels.ts";
 import { map } from "./symbols/map.ts";
 import { memory } from "./symbols/memory.ts";
 import { metal } from "./symbols/metal.ts";
@@ -93,10 +94,10 @@ describe("symbol tables agree with the pinned headers", () => {
 
   test("vendor/native defines every addition of our own build", async () => {
     const native = join(import.meta.dir, "../vendor/native");
-    const files = await Array.fromAsync(new Glob("*.{c,cpp}").scan(native));
+    const files = await Array.fromAsync(new Glob("**/*.{c,cpp}").scan(native));
     const texts = await Promise.all(files.map((file) => Bun.file(join(native, file)).text()));
-    for (const [symbol, { args, returns }] of Object.entries(mlxcel)) {
-      const found = new RegExp(`^(.*?)\\b${symbol}\\((.*)\\) \\{`, "m").exec(texts.join("\n"));
+    for (const [symbol, { args, returns }] of Object.entries({ ...mlxcel, ...kernels })) {
+      const found = new RegExp(`^(.*?)\\b${symbol}\\(([^)]*)\\) \\{`, "m").exec(texts.join("\n"));
       expect({ symbol, returns, args }).toEqual({
         symbol,
         returns: typeOf(`${found?.[1]} result`),
@@ -113,7 +114,7 @@ describe("symbol tables agree with the pinned headers", () => {
   test("every table file has its header", async () => {
     const files = await Array.fromAsync(new Glob("*.ts").scan(join(import.meta.dir, "symbols")));
     expect(files.map((file) => file.replace(".ts", "")).sort()).toEqual(
-      [...Object.keys(tables), "mlxcel"].sort(),
+      [...Object.keys(tables), "kernels", "mlxcel"].sort(),
     );
   });
 });

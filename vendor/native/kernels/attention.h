@@ -1,0 +1,242 @@
+// softmax(q kᵀ · scale) v for some queries of one row, in blocks of keys with a running maximum and
+// sum.
+#pragma once
+
+#include "kernel_table.h"
+#include "tile.h"
+#include "transpose.h"
+
+namespace {
+
+using mlxcel::AttentionTask;
+using mlxcel::Matrix;
+
+constexpr long kKeyBlock = 512;
+/// Not a power of two, so that the rows of a tile lie in different places of the L1 cache.
+constexpr long kScoreStride = kKeyBlock + 16;
+constexpr float kLog2E = 1.44269504f;
+
+MLXCEL_INLINE long roundUp(long n, long step) { return (n + step - 1) / step * step; }
+MLXCEL_INLINE long smaller(long a, long b) { return a < b ? a : b; }
+MLXCEL_INLINE long larger(long a, long b) { return a > b ? a : b; }
+
+/// Keys `first` up to `last`, exclusive.
+struct KeyRange {
+  long first, last;
+};
+
+/// What a query sees; keys count from the first one of the past.
+MLXCEL_INLINE KeyRange visibleKeys(const AttentionTask &task, long query) {
+  const long place = task.past + query;
+  KeyRange keys = {0, task.past + task.tokens};
+  if (task.causal) keys.last = place + 1;
+  if (task.radius >= 0) {
+    keys.first = larger(keys.first, place - task.radius);
+    keys.last = smaller(keys.last, place + task.radius + 1);
+  }
+  return keys;
+}
+
+MLXCEL_INLINE KeyRange within(const KeyRange &keys, const KeyRange &bounds) {
+  return {larger(keys.first, bounds.first), smaller(keys.last, bounds.last)};
+}
+
+MLXCEL_INLINE const float *tokenOf(const Matrix &past, const Matrix &own, long past_tokens,
+                                   long token) {
+  return token < past_tokens ? past.values + token * past.stride
+                             : own.values + (token - past_tokens) * own.stride;
+}
+
+/// The memory of one task.
+struct Workspace {
+  long width;   // head_dim, filled up to whole tiles
+  long queries; // of all heads
+  long depth;   // head_dim, filled up to whole vectors
+  float *keys;    // [kKeyBlock / kTileColumns, depth, kTileColumns]: panels of transposed keys
+  float *values;  // [kKeyBlock, width]
+  float *query;   // [kTileRows, head_dim], times the scale
+  float *scores;  // [kTileRows, kScoreStride]
+  float *tile;    // [kTileRows, kTileColumns]
+  float *sums;    // [queries, width]: Σ weight · value so far
+  float *totals;  // [queries]: Σ weight
+  float *maxima;  // [queries]: the largest score
+};
+
+MLXCEL_INLINE Workspace allocate(const AttentionTask &task) {
+  Workspace space{};
+  space.width = roundUp(task.head_dim, kTileColumns);
+  space.depth = roundUp(task.head_dim, kLanes);
+  space.queries = (task.last_query - task.first_query) * task.heads;
+  float **const parts[] = {&space.keys,   &space.values, &space.query,  &space.scores,
+                           &space.tile,   &space.sums,   &space.totals, &space.maxima};
+  const long sizes[] = {space.depth * kKeyBlock,
+                        kKeyBlock * space.width,
+                        kTileRows * task.head_dim,
+                        kTileRows * kScoreStride,
+                        kTileRows * kTileColumns,
+                        space.queries * space.width,
+                        space.queries,
+                        space.queries};
+  long total = 0;
+  for (long size : sizes) total += roundUp(size, 16);
+  float *at = mlxcel::threadScratch(mlxcel::Scratch::kernel, total);
+  for (int i = 0; i < 8; i++) {
+    *parts[i] = at;
+    at += roundUp(sizes[i], 16);
+  }
+  return space;
+}
+
+MLXCEL_INLINE void packKeys(const AttentionTask &task, const KeyRange &block,
+                            const Workspace &space) {
+  const long count = roundUp(block.last - block.first, kTileColumns);
+  for (long first = 0; first < count; first += kLanes) {
+    float *panel =
+        space.keys + first / kTileColumns * space.depth * kTileColumns + first % kTileColumns;
+    for (long d = 0; d < task.head_dim; d += kLanes) {
+      Vec square[kLanes];
+      const long components = task.head_dim - d;
+      for (long i = 0; i < kLanes; i++) {
+        const long token = block.first + first + i;
+        if (token >= block.last) {
+          square[i] = Vec{};
+          continue;
+        }
+        const float *key = tokenOf(task.past_k, task.k, task.past, token) + d;
+        square[i] = components >= kLanes ? load(key) : loadPart(key, components);
+      }
+      transpose(square);
+      for (long i = 0; i < kLanes; i++) store(panel + (d + i) * kTileColumns, square[i]);
+    }
+  }
+}
+
+MLXCEL_INLINE void packValues(const AttentionTask &task, const KeyRange &block, long width,
+                              float *packed) {
+  for (long token = block.first; token < block.last; token++, packed += width) {
+    const float *value = tokenOf(task.past_v, task.v, task.past, token);
+    __builtin_memcpy(packed, value, task.head_dim * sizeof(float));
+    for (long d = task.head_dim; d < width; d++) packed[d] = 0;
+  }
+}
+
+/// Turns the scores [seen.first, seen.last) into weights relative to `maximum`, zeros in the rest;
+/// returns their sum.
+MLXCEL_INLINE float weigh(float *scores, const KeyRange &seen, const KeyRange &whole,
+                          float maximum_) {
+  for (long i = whole.first; i < seen.first; i++) scores[i] = 0;
+  for (long i = seen.last; i < whole.last; i++) scores[i] = 0;
+  Vec sum{};
+  long i = seen.first;
+  for (; i + kLanes <= seen.last; i += kLanes) {
+    const Vec weight = exp2OfNegative(load(scores + i) - maximum_);
+    store(scores + i, weight);
+    sum += weight;
+  }
+  if (i < seen.last) {
+    const long left = seen.last - i;
+    const Vec weight = exp2OfNegative(loadPart(scores + i, left) - maximum_);
+    storePart(scores + i, weight, left);
+    sum += loadPart(scores + i, left);
+  }
+  return sumOfLanes(sum);
+}
+
+MLXCEL_INLINE float largest(const float *scores, const KeyRange &seen, float start) {
+  Vec best = broadcast(start);
+  long i = seen.first;
+  for (; i + kLanes <= seen.last; i += kLanes) best = maximum(load(scores + i), best);
+  float result = maximumOfLanes(best);
+  for (; i < seen.last; i++) result = scores[i] > result ? scores[i] : result;
+  return result;
+}
+
+/// Adds the keys of `block`, which are packed, to the sums of a tile of queries of one head.
+MLXCEL_INLINE void attendTile(const AttentionTask &task, const Workspace &space,
+                              const KeyRange &block,
+                              long head, long first, long rows) {
+  const long head_dim = task.head_dim;
+  const KeyRange last = visibleKeys(task, first + rows - 1);
+  const KeyRange all = {visibleKeys(task, first).first, last.last};
+  KeyRange tile = within(all, block);
+  if (tile.first >= tile.last) return;
+  // From here on keys count from the start of the block.
+  tile = {tile.first - block.first, tile.last - block.first};
+  const long start = tile.first / kTileColumns * kTileColumns;
+
+  for (long r = 0; r < rows; r++) {
+    const float *q = task.q.values + (first + r) * task.q.stride + head * head_dim;
+    for (long d = 0; d < head_dim; d++) space.query[r * head_dim + d] =
+        q[d] * (task.scale * kLog2E);
+  }
+  const Product multiply = productOf(rows);
+  for (long key = start; key < tile.last; key += kTileColumns)
+    multiply(head_dim, space.query, head_dim, space.keys + key * space.depth, kTileColumns,
+             space.scores + key, kScoreStride);
+
+  const long place = head * (task.last_query - task.first_query) + first - task.first_query;
+  float corrections[kTileRows];
+  for (long r = 0; r < rows; r++) {
+    float *scores = space.scores + r * kScoreStride;
+    const KeyRange visible = within(visibleKeys(task, first + r), block);
+    KeyRange seen = {visible.first - block.first, visible.last - block.first};
+    if (seen.first >= seen.last) {
+      for (long i = tile.first; i < tile.last; i++) scores[i] = 0;
+      corrections[r] = 1;
+      continue;
+    }
+    const float before = space.maxima[place + r];
+    const float now = largest(scores, seen, before);
+    corrections[r] = exp2OfNegative(broadcast(before - now))[0];
+    space.totals[place + r] =
+        space.totals[place + r] * corrections[r] + weigh(scores, seen, tile, now);
+    space.maxima[place + r] = now;
+  }
+
+  for (long d = 0; d < space.width; d += kTileColumns) {
+    multiply(tile.last - tile.first, space.scores + tile.first, kScoreStride,
+             space.values + tile.first * space.width + d, space.width, space.tile, kTileColumns);
+    for (long r = 0; r < rows; r++) {
+      float *sums = space.sums + (place + r) * space.width + d;
+      const float *added = space.tile + r * kTileColumns;
+      for (int v = 0; v < kTileVectors; v++)
+        store(sums + v * kLanes,
+              load(sums + v * kLanes) * corrections[r] + load(added + v * kLanes));
+    }
+  }
+}
+
+void attention(const AttentionTask &task) {
+  const Workspace space = allocate(task);
+  for (long i = 0; i < space.queries * space.width; i++) space.sums[i] = 0;
+  for (long i = 0; i < space.queries; i++) {
+    space.totals[i] = 0;
+    space.maxima[i] = -__builtin_inff();
+  }
+  const KeyRange keys = {visibleKeys(task, task.first_query).first,
+                         visibleKeys(task, task.last_query - 1).last};
+  for (long start = keys.first; start < keys.last; start += kKeyBlock) {
+    const KeyRange block = {start, smaller(start + kKeyBlock, keys.last)};
+    packKeys(task, block, space);
+    packValues(task, block, space.width, space.values);
+    for (long head = 0; head < task.heads; head++) {
+      long rows;
+      for (long first = task.first_query; first < task.last_query; first += rows) {
+        rows = nextTileRows(task.last_query - first);
+        attendTile(task, space, block, head, first, rows);
+      }
+    }
+  }
+  const long queries = task.last_query - task.first_query;
+  for (long head = 0; head < task.heads; head++) {
+    for (long i = 0; i < queries; i++) {
+      const long place = head * queries + i;
+      const float factor = 1.0f / space.totals[place];
+      float *out = task.result + (task.first_query + i) * task.result_stride + head * task.head_dim;
+      for (long d = 0; d < task.head_dim; d++) out[d] =
+          space.sums[place * space.width + d] * factor;
+    }
+  }
+}
+
+} // namespace

@@ -1,0 +1,134 @@
+// Attention within ragged rows.
+#include "entry_points.h"
+#include "schedule.h"
+
+using namespace mlxcel;
+namespace mx = mlx::core;
+
+namespace {
+
+/// The memory of a part grows with the size of the heads.
+constexpr int kMaxHeadDim = 512;
+
+int headDim(const mx::array &x, int heads, const char *name) {
+  const int width = widthOf(x, name);
+  require(heads > 0 && width % heads == 0,
+          std::string(name) + " must hold " + std::to_string(heads) + " heads");
+  return width / heads;
+}
+
+} // namespace
+
+extern "C" {
+
+// q [tokens, heads * d], k and v [tokens, kv_heads * d], past_k and past_v [past, kv_heads * d] or
+// null; a negative radius means no window. -> [tokens, heads * d].
+int mlxcel_attention(mlx_array *res, const mlx_array q, const mlx_array k, const mlx_array v,
+                     const mlx_array past_k, const mlx_array past_v, const int *lengths, int rows,
+                         int heads, int kv_heads, float scale, bool causal, int radius,
+                             const mlx_stream s) {
+  return answer(res, [&] {
+    const mx::array &queries = mlx_array_get_(q);
+    const int head_dim = headDim(queries, heads, "q");
+    require(kv_heads > 0 && heads % kv_heads == 0, "heads must be a multiple of kv_heads");
+    require(head_dim > 0 && head_dim <= kMaxHeadDim, "heads are too wide");
+    require(scale > 0, "scale must be positive");
+    require(rows == 0 || lengths, "lengths are missing");
+    const int tokens = queries.shape(0);
+    Inputs inputs;
+    std::vector<int> places = {inputs.add(queries)};
+    for (const mlx_array &each : {k, v}) {
+      const mx::array &own = mlx_array_get_(each);
+      require(headDim(own, kv_heads, "k and v") == head_dim && own.shape(0) == tokens,
+              "k and v must have the tokens and the head size of q");
+      places.push_back(inputs.add(own));
+    }
+    int past = 0;
+    require(!past_k.ctx == !past_v.ctx, "past_k and past_v belong together");
+    if (past_k.ctx) {
+      require(causal && radius < 0, "only causal attention can continue a past");
+      headDim(mlx_array_get_(past_k), kv_heads, "the past");
+      past = mlx_array_get_(past_k).shape(0);
+      for (const mlx_array &each : {past_k, past_v}) {
+        const mx::array &earlier = mlx_array_get_(each);
+        require(headDim(earlier, kv_heads, "the past") == head_dim && earlier.shape(0) == past,
+                "past_k and past_v must have the same tokens and the head size of q");
+        places.push_back(inputs.add(earlier));
+      }
+    }
+    const KernelTable &table = kernels();
+    const auto body = [&table, places, past, heads, kv_heads, head_dim, scale, causal, radius,
+                       lengths = rowLengths(lengths, rows, tokens)](const auto &in, float *result) {
+      RaggedAttention all{};
+      all.q = in[places[0]].matrix();
+      all.k = in[places[1]].matrix();
+      all.v = in[places[2]].matrix();
+      if (places.size() > 3) {
+        all.past_k = in[places[3]].matrix();
+        all.past_v = in[places[4]].matrix();
+      }
+      all.past = past;
+      all.lengths = lengths.data();
+      all.rows = static_cast<long>(lengths.size());
+      all.heads = heads;
+      all.kv_heads = kv_heads;
+      all.head_dim = head_dim;
+      all.scale = scale;
+      all.causal = causal;
+      all.radius = radius;
+      all.result = result;
+      runAttention(table, all);
+    };
+    return kernelArray({"mlxcel_attention", Rows::strided, body}, queries.shape(),
+                       mlx_stream_get_(s), inputs.take());
+  });
+}
+
+// Attention of x Wᵀ + bias, whose columns are the queries, keys and values of `heads` heads each: x
+// [tokens, width] -> [tokens, outputs / 3].
+int mlxcel_self_attention(mlx_array *res, const mlx_array x, const mlx_array packed, int outputs,
+                          const mlx_array bias, const int *lengths, int rows, int heads,
+                              float scale, bool causal, int radius, const mlx_stream s) {
+  return answer(res, [&] {
+    const mx::array &input = mlx_array_get_(x);
+    const int width = widthOf(input, "x");
+    requirePacked(mlx_array_get_(packed), width, outputs, "weight");
+    requireVector(bias, outputs, "bias");
+    require(heads > 0 && outputs % (3 * heads) == 0,
+            "the outputs must hold three times " + std::to_string(heads) + " heads");
+    const int head_dim = outputs / (3 * heads);
+    require(head_dim <= kMaxHeadDim, "heads are too wide");
+    require(scale > 0, "scale must be positive");
+    require(rows == 0 || lengths, "lengths are missing");
+    Inputs inputs;
+    const int x_at = inputs.add(input);
+    const int weight_at = inputs.add(packed);
+    const int bias_at = inputs.addOptional(bias);
+    const KernelTable &table = kernels();
+    const auto body = [&table, x_at, weight_at, bias_at, width, outputs, heads, head_dim, scale,
+                       causal, radius,
+                       lengths = rowLengths(lengths, rows,
+                                            input.shape(0))](const std::vector<Operand> &in,
+                                                float *result) {
+      LinearTask qkv{};
+      qkv.x = in[x_at].matrix();
+      qkv.inputs = width;
+      qkv.outputs = outputs;
+      qkv.weights = {in[weight_at].floats(), floatsAt(in, bias_at)};
+      RaggedAttention all{};
+      all.lengths = lengths.data();
+      all.rows = static_cast<long>(lengths.size());
+      all.heads = heads;
+      all.kv_heads = heads;
+      all.head_dim = head_dim;
+      all.scale = scale;
+      all.causal = causal;
+      all.radius = radius;
+      all.result = result;
+      runSelfAttention(table, qkv, all);
+    };
+    return kernelArray({"mlxcel_self_attention", Rows::strided, body},
+                       {input.shape(0), outputs / 3}, mlx_stream_get_(s), inputs.take());
+  });
+}
+}

@@ -1,0 +1,5 @@
+#include "vectorized.h"
+
+namespace mlxcel {
+extern const KernelTable avx2Kernels = MLXCEL_KERNEL_TABLE("avx2");
+}

@@ -1,0 +1,5 @@
+#include "vectorized.h"
+
+namespace mlxcel {
+extern const KernelTable baselineKernels = MLXCEL_KERNEL_TABLE("baseline");
+}

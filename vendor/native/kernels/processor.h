@@ -1,0 +1,13 @@
+// What the machine offers.
+#pragma once
+
+namespace mlxcel {
+
+/// Cores that this process may use; two threads of one core count once.
+int physicalCores();
+
+/// Chooses the kernels of an instruction set, by the name of its table; false where the CPU lacks
+/// it.
+bool useInstructionSet(const char *name);
+
+} // namespace mlxcel
