@@ -15,6 +15,11 @@ export interface WeightsOptions {
   readonly computeDtype: "float32" | "stored";
 }
 
+interface DerivedTensor {
+  readonly tensor: mx.Tensor;
+  readonly sources: readonly mx.Tensor[];
+}
+
 /**
  * The tensors of one directory, by name. A loader takes what it needs and then closes: closing reads everything that
  * was taken from disk in one go and forgets the rest, which is never read. Taken tensors belong to the taker.
@@ -22,18 +27,20 @@ export interface WeightsOptions {
 export class Weights {
   /** Where the files are, to be named in errors. */
   readonly directory: string;
+  /** What tensors are converted to. */
+  readonly computeDtype: WeightsOptions["computeDtype"];
   readonly #locations: ReadonlyMap<string, TensorLocation>;
   readonly #prefix: string;
-  readonly #computeDtype: WeightsOptions["computeDtype"];
   /** Stored tensors by file, opened when the first tensor of the file is taken. */
   readonly #opened = new Map<string, Map<string, mx.Tensor>>();
   readonly #taken = new Map<string, mx.Tensor>();
+  readonly #derived: DerivedTensor[] = [];
   #closed = false;
 
   private constructor(directory: string, options: WeightsOptions) {
     this.directory = directory;
     this.#locations = locateTensors(directory);
-    this.#computeDtype = options.computeDtype;
+    this.computeDtype = options.computeDtype;
     const names = [...this.#locations.keys()];
     this.#prefix =
       options.prefixes.find((prefix) => names.some((name) => name.startsWith(prefix))) ?? "";
@@ -71,14 +78,38 @@ export class Weights {
    */
   take(name: string, shape?: readonly number[]): mx.Tensor {
     const tensor = this.takeOptional(name, shape);
-    if (tensor !== undefined) return tensor;
-    throw new CheckpointError(
-      `tensor "${name}" is missing in ${this.directory}; the checkpoint is incomplete or of another architecture`,
-    );
+    return tensor ?? this.#missing(name);
   }
 
   /** Like take; undefined where the tensor is missing. */
   takeOptional(name: string, shape?: readonly number[]): mx.Tensor | undefined {
+    const found = this.#find(name, shape);
+    if (found === undefined) return undefined;
+    let tensor = this.#taken.get(found.storedName);
+    if (tensor === undefined) {
+      tensor = mx.keep(this.#convert(found.stored));
+      this.#taken.set(found.storedName, tensor);
+    }
+    return tensor;
+  }
+
+  /**
+   * What `make` makes of stored tensors, all of the shape `shape`, such as another layout. It takes their place:
+   * closing evaluates it and frees those that are not taken as well, one after the other. Otherwise like take.
+   */
+  derive(
+    names: readonly string[],
+    shape: readonly number[],
+    make: (sources: readonly mx.Tensor[]) => mx.Tensor,
+  ): mx.Tensor {
+    const sources = names.map((name) => this.#find(name, shape)?.stored ?? this.#missing(name));
+    const tensor = mx.scope(() => mx.keep(make(sources.map((stored) => this.#convert(stored)))));
+    // Where the files hold it as it is wanted, the source is the result.
+    this.#derived.push({ tensor, sources: sources.filter((source) => source !== tensor) });
+    return tensor;
+  }
+
+  #find(name: string, shape: readonly number[] | undefined) {
     if (this.#closed) throw new Error(`tensor "${name}" was taken after the weights were closed`);
     const storedName = this.#storedName(name);
     const location = storedName === undefined ? undefined : this.#locations.get(storedName);
@@ -93,12 +124,13 @@ export class Weights {
         `tensor "${storedName}" in ${location.file} is of the type ${location.dtype}, expected are floating-point numbers (${[...FLOATS].join(", ")})`,
       );
     }
-    let tensor = this.#taken.get(storedName);
-    if (tensor === undefined) {
-      tensor = this.#convert(this.#stored(storedName, location));
-      this.#taken.set(storedName, tensor);
-    }
-    return tensor;
+    return { storedName, stored: this.#stored(storedName, location) };
+  }
+
+  #missing(name: string): never {
+    throw new CheckpointError(
+      `tensor "${name}" is missing in ${this.directory}; the checkpoint is incomplete or of another architecture`,
+    );
   }
 
   /** Reads every taken tensor from disk and frees the others. Throws CheckpointError where reading fails. */
@@ -107,6 +139,7 @@ export class Weights {
     this.#closed = true;
     try {
       mx.evaluate(...this.#taken.values());
+      this.#evaluateDerived();
     } catch (error) {
       throw new CheckpointError(
         `the tensors in ${this.directory} cannot be read: ${reasonOf(error)}`,
@@ -117,8 +150,19 @@ export class Weights {
     }
   }
 
+  #evaluateDerived(): void {
+    const taken = new Set(this.#taken.values());
+    for (const { tensor, sources } of this.#derived) {
+      mx.evaluate(tensor);
+      for (const source of sources) if (!taken.has(source)) source.free();
+    }
+    // What was freed is of no use to the forward passes.
+    if (this.#derived.length > 0) mx.clearCache();
+  }
+
   #freeUntaken(): void {
     const taken = new Set(this.#taken.values());
+    for (const { tensor } of this.#derived) taken.add(tensor);
     for (const tensors of this.#opened.values()) {
       for (const tensor of tensors.values()) if (!taken.has(tensor)) tensor.free();
     }
@@ -144,8 +188,8 @@ export class Weights {
   }
 
   #convert(stored: mx.Tensor): mx.Tensor {
-    if (this.#computeDtype === "stored" || stored.dtype === "float32") return stored;
-    return mx.keep(mx.astype(stored, "float32"));
+    if (this.computeDtype === "stored" || stored.dtype === "float32") return stored;
+    return mx.astype(stored, "float32");
   }
 }
 

@@ -2,14 +2,16 @@ import { z } from "zod";
 import * as mx from "../../ffi/index.ts";
 import type { Tensor } from "../../ffi/index.ts";
 import type { Weights } from "../checkpoint/weights.ts";
-import { activation, type Activation } from "../nn/activations.ts";
-import { attention, type Attention } from "../nn/attention.ts";
+import { activation } from "../nn/activations.ts";
+import { attention, type RowAttention } from "../nn/attention.ts";
 import type { Encoder } from "../nn/encoder.ts";
-import { linear, type Linear } from "../nn/linear.ts";
-import { layerNorm, type Norm } from "../nn/norms.ts";
+import { type Linear, normedResidualLinear, type ResidualLinear } from "../nn/linear.ts";
+import { normedMlp } from "../nn/mlp.ts";
+import { layerNorm } from "../nn/norms.ts";
 import type { RaggedBatch } from "../nn/ragged.ts";
 import { RowLayout } from "../nn/row-layout.ts";
-import { lookupTable, type LookupTable } from "./lookup-table.ts";
+import { selfAttention, type SelfAttention } from "../nn/self-attention.ts";
+import { normedTables, type NormedTables } from "./lookup-table.ts";
 
 const size = z.int().positive();
 
@@ -82,30 +84,27 @@ export class BertEncoder implements Encoder {
 }
 
 class Embeddings {
-  readonly #word: LookupTable;
-  readonly #position: LookupTable;
-  readonly #type: LookupTable;
+  readonly #embed: NormedTables;
   readonly #types: number;
-  readonly #norm: Norm;
   readonly #rule: PositionRule;
 
   constructor(config: BertConfig, weights: Weights, rule: PositionRule) {
     this.#types = config.type_vocab_size;
     this.#rule = rule;
     const width = config.hidden_size;
-    const table = (name: string, rows: number) =>
-      lookupTable(weights, `embeddings.${name}_embeddings`, rows, width);
-    this.#word = table("word", config.vocab_size);
-    this.#position = table("position", config.max_position_embeddings);
-    this.#type = table("token_type", config.type_vocab_size);
-    this.#norm = layerNorm(weights, "embeddings.LayerNorm", width, config.layer_norm_eps);
+    const table = (name: string, rows: number) => ({ name: `embeddings.${name}_embeddings`, rows });
+    const tables = [
+      table("word", config.vocab_size),
+      table("token_type", config.type_vocab_size),
+      table("position", config.max_position_embeddings),
+    ];
+    const norm = layerNorm(weights, "embeddings.LayerNorm", width, config.layer_norm_eps);
+    this.#embed = normedTables(weights, tables, width, norm);
   }
 
   /** -> [N, H] */
   forward(batch: RaggedBatch): Tensor {
-    const types = this.#type(this.#typeIds(batch));
-    const words = mx.add(this.#word(batch.ids), types);
-    return this.#norm(mx.add(words, this.#position(this.#rule.positions(batch))));
+    return this.#embed(batch.ids, this.#typeIds(batch), this.#rule.positions(batch));
   }
 
   /** [N], or [1] where the first row of the table is added to all tokens. */
@@ -116,37 +115,28 @@ class Embeddings {
 
 /** Post-norm: each half ends in LayerNorm(x + f(x)). */
 class Layer {
-  readonly #query: Linear;
-  readonly #key: Linear;
-  readonly #value: Linear;
-  readonly #attentionOutput: Linear;
-  readonly #attentionNorm: Norm;
-  readonly #intermediate: Linear;
-  readonly #activation: Activation;
-  readonly #output: Linear;
-  readonly #outputNorm: Norm;
+  readonly #attention: SelfAttention;
+  readonly #attentionOutput: ResidualLinear;
+  readonly #mlp: Linear;
 
   constructor(config: BertConfig, weights: Weights, name: string) {
     const { hidden_size: width, intermediate_size: inner, layer_norm_eps: eps } = config;
-    const dense = (part: string, inputs: number, outputs: number) =>
-      linear(weights, `${name}.${part}`, { inputs, outputs, bias: true });
-    this.#query = dense("attention.self.query", width, width);
-    this.#key = dense("attention.self.key", width, width);
-    this.#value = dense("attention.self.value", width, width);
-    this.#attentionOutput = dense("attention.output.dense", width, width);
-    this.#attentionNorm = layerNorm(weights, `${name}.attention.output.LayerNorm`, width, eps);
-    this.#intermediate = dense("intermediate.dense", width, inner);
-    this.#activation = activation(config.hidden_act, "config.json: hidden_act");
-    this.#output = dense("output.dense", inner, width);
-    this.#outputNorm = layerNorm(weights, `${name}.output.LayerNorm`, width, eps);
+    const norm = (part: string) => layerNorm(weights, `${name}.${part}.LayerNorm`, width, eps);
+    const square = { inputs: width, outputs: width, bias: true };
+    this.#attention = selfAttention(weights, `${name}.attention.self`, square);
+    this.#attentionOutput = normedResidualLinear(weights, `${name}.attention.output.dense`, {
+      ...square,
+      norm: norm("attention.output"),
+    });
+    const mlpNames = { input: `${name}.intermediate.dense`, output: `${name}.output.dense` };
+    this.#mlp = normedMlp(weights, mlpNames, {
+      ...{ width, inner, norm: norm("output") },
+      activation: activation(config.hidden_act, "config.json: hidden_act"),
+    });
   }
 
   /** [N, H] -> [N, H] */
-  forward(x: Tensor, attend: Attention): Tensor {
-    const context = attend(this.#query(x), this.#key(x), this.#value(x));
-    const attended = this.#attentionNorm(mx.add(x, this.#attentionOutput(context)));
-    // [N, H] -> [N, inner] -> [N, H]
-    const inner = this.#activation(this.#intermediate(attended));
-    return this.#outputNorm(mx.add(attended, this.#output(inner)));
+  forward(x: Tensor, attend: RowAttention): Tensor {
+    return this.#mlp(this.#attentionOutput(this.#attention(x, attend), x));
   }
 }

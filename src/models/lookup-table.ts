@@ -1,7 +1,8 @@
 import * as mx from "../../ffi/index.ts";
 import type { Tensor } from "../../ffi/index.ts";
 import type { Weights } from "../checkpoint/weights.ts";
-import { embedding } from "../nn/embedding.ts";
+import { embedding, normedEmbeddings } from "../nn/embedding.ts";
+import type { LayerNorm } from "../nn/norms.ts";
 
 /** [N] indices -> [N, width]. Throws RangeError for an index that is not a row of the table. */
 export type LookupTable = (indices: Int32Array) => Tensor;
@@ -17,6 +18,32 @@ export function lookupTable(
   return (indices) => {
     requireRows(indices, rows, name);
     return table(mx.fromInt32(indices, [indices.length]));
+  };
+}
+
+export interface TableShape {
+  readonly name: string;
+  readonly rows: number;
+}
+
+/**
+ * As many vectors of indices as tables, each [N] or [1] for all tokens -> [N, width]. Throws RangeError for an index
+ * that is not a row of its table.
+ */
+export type NormedTables = (...indices: readonly Int32Array[]) => Tensor;
+
+/** norm(table + table + …) of look-ups in `<name>.weight` [rows, width] each. */
+export function normedTables(
+  weights: Weights,
+  tables: readonly TableShape[],
+  width: number,
+  norm: LayerNorm,
+): NormedTables {
+  const embeddings = tables.map(({ name, rows }) => embedding(weights, name, rows, width));
+  const embed = normedEmbeddings(embeddings, norm);
+  return (...indices) => {
+    tables.forEach(({ name, rows }, i) => requireRows(indices[i]!, rows, name));
+    return embed(...indices.map((values) => mx.fromInt32(values, [values.length])));
   };
 }
 

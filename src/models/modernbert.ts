@@ -1,18 +1,19 @@
 import * as mx from "../../ffi/index.ts";
 import type { Tensor } from "../../ffi/index.ts";
 import type { Weights } from "../checkpoint/weights.ts";
-import { activation, type Activation } from "../nn/activations.ts";
+import { activation } from "../nn/activations.ts";
 import { attention, type Attention } from "../nn/attention.ts";
 import type { Encoder } from "../nn/encoder.ts";
-import { linear, type Linear } from "../nn/linear.ts";
-import { layerNorm, unbiasedLayerNorm, type Norm } from "../nn/norms.ts";
+import { gatedMlp } from "../nn/gated-mlp.ts";
+import { linear, type Linear, residualLinear, type ResidualLinear } from "../nn/linear.ts";
+import { layerNorm, type LayerNorm, type Norm, unbiasedLayerNorm } from "../nn/norms.ts";
 import type { Mask, RaggedBatch } from "../nn/ragged.ts";
 import { inverseFrequencies, rotation, type Rotation } from "../nn/rope.ts";
 import { RowLayout } from "../nn/row-layout.ts";
 import { classifier, oneLabel } from "./classifier.ts";
 import { parseConfig } from "./config.ts";
 import type { ModelFamily } from "./family.ts";
-import { lookupTable, type LookupTable } from "./lookup-table.ts";
+import { normedTables, type NormedTables } from "./lookup-table.ts";
 import {
   layerKinds,
   type LayerKind,
@@ -54,8 +55,7 @@ class ModernBert implements Encoder {
   readonly vocabSize: number;
   readonly maxPositions: number;
   readonly #config: ModernBertConfig;
-  readonly #tokens: LookupTable;
-  readonly #embeddingNorm: Norm;
+  readonly #embed: NormedTables;
   readonly #layers: readonly Layer[];
   readonly #finalNorm: Norm;
 
@@ -65,8 +65,9 @@ class ModernBert implements Encoder {
     this.vocabSize = rows;
     this.maxPositions = config.max_position_embeddings;
     this.#config = config;
-    this.#tokens = lookupTable(weights, "embeddings.tok_embeddings", rows, width);
-    this.#embeddingNorm = normOf(config, weights, "embeddings.norm");
+    const tokens = { name: "embeddings.tok_embeddings", rows };
+    const norm = normOf(config, weights, "embeddings.norm");
+    this.#embed = normedTables(weights, [tokens], width, norm);
     this.#layers = layerKinds(config).map((kind, index) => new Layer(config, weights, index, kind));
     this.#finalNorm = normOf(config, weights, "final_norm");
   }
@@ -77,7 +78,7 @@ class ModernBert implements Encoder {
       full_attention: this.#surroundings(batch, layout, "full_attention"),
       sliding_attention: this.#surroundings(batch, layout, "sliding_attention"),
     };
-    const embedded = this.#embeddingNorm(this.#tokens(batch.ids));
+    const embedded = this.#embed(batch.ids);
     const hidden = this.#layers.reduce(
       (x, layer) => layer.forward(x, surroundings[layer.kind]),
       embedded,
@@ -105,26 +106,27 @@ class Layer {
   readonly kind: LayerKind;
   readonly #attentionNorm: Norm;
   readonly #queryKeyValue: Linear;
-  readonly #attentionOutput: Linear;
+  readonly #attentionOutput: ResidualLinear;
   readonly #mlpNorm: Norm;
-  readonly #mlpInput: Linear;
-  readonly #activation: Activation;
-  readonly #mlpOutput: Linear;
+  readonly #mlp: ResidualLinear;
 
   constructor(config: ModernBertConfig, weights: Weights, index: number, kind: LayerKind) {
     const { hidden_size: width, intermediate_size: inner } = config;
-    const dense = (part: string, inputs: number, outputs: number, bias: boolean) =>
-      linear(weights, `layers.${index}.${part}`, { inputs, outputs, bias });
+    const name = `layers.${index}`;
+    const bias = config.attention_bias;
     this.kind = kind;
     // The first layer's input has just been normalised.
-    this.#attentionNorm =
-      index === 0 ? (x) => x : normOf(config, weights, `layers.${index}.attn_norm`);
-    this.#queryKeyValue = dense("attn.Wqkv", width, 3 * width, config.attention_bias);
-    this.#attentionOutput = dense("attn.Wo", width, width, config.attention_bias);
-    this.#mlpNorm = normOf(config, weights, `layers.${index}.mlp_norm`);
-    this.#mlpInput = dense("mlp.Wi", width, 2 * inner, config.mlp_bias);
-    this.#activation = activation(config.hidden_activation, "config.json: hidden_activation");
-    this.#mlpOutput = dense("mlp.Wo", inner, width, config.mlp_bias);
+    this.#attentionNorm = index === 0 ? (x) => x : normOf(config, weights, `${name}.attn_norm`);
+    const qkvShape = { inputs: width, outputs: 3 * width, bias };
+    this.#queryKeyValue = linear(weights, `${name}.attn.Wqkv`, qkvShape);
+    const outputShape = { inputs: width, outputs: width, bias };
+    this.#attentionOutput = residualLinear(weights, `${name}.attn.Wo`, outputShape);
+    this.#mlpNorm = normOf(config, weights, `${name}.mlp_norm`);
+    const mlpNames = { gateUp: `${name}.mlp.Wi`, down: `${name}.mlp.Wo` };
+    this.#mlp = gatedMlp(weights, mlpNames, {
+      ...{ width, inner, bias: config.mlp_bias },
+      activation: activation(config.hidden_activation, "config.json: hidden_activation"),
+    });
   }
 
   /** [N, H] -> [N, H] */
@@ -132,15 +134,12 @@ class Layer {
     // [N, H] -> [N, 3 * H] -> three times [N, H]
     const [q, k, v] = mx.split(this.#queryKeyValue(this.#attentionNorm(x)), 3, 1);
     const context = attend(rotate(q!), rotate(k!), v!);
-    const attended = mx.add(x, this.#attentionOutput(context));
-    // [N, H] -> [N, 2 * inner] -> twice [N, inner] -> [N, H]
-    const [gate, up] = mx.split(this.#mlpInput(this.#mlpNorm(attended)), 2, 1);
-    const inner = mx.multiply(this.#activation(gate!), up!);
-    return mx.add(attended, this.#mlpOutput(inner));
+    const attended = this.#attentionOutput(context, x);
+    return this.#mlp(this.#mlpNorm(attended), attended);
   }
 }
 
-function normOf(config: ModernBertConfig, weights: Weights, name: string): Norm {
+function normOf(config: ModernBertConfig, weights: Weights, name: string): LayerNorm {
   const norm = config.norm_bias ? layerNorm : unbiasedLayerNorm;
   return norm(weights, name, config.hidden_size, config.norm_eps);
 }

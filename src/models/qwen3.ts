@@ -7,7 +7,7 @@ import { attention, type Attention } from "../nn/attention.ts";
 import type { Decoder } from "../nn/decoder.ts";
 import { gatedMlp } from "../nn/gated-mlp.ts";
 import { appended, KvCache, type KeysValues } from "../nn/kv-cache.ts";
-import { linear, type Linear } from "../nn/linear.ts";
+import { linear, type Linear, residualLinear, type ResidualLinear } from "../nn/linear.ts";
 import { headRmsNorm, rmsNorm, type Norm } from "../nn/norms.ts";
 import { raggedBatch, type RaggedBatch } from "../nn/ragged.ts";
 import { inverseFrequencies, rotation, type Rotation } from "../nn/rope.ts";
@@ -212,9 +212,9 @@ class Layer {
   readonly #value: Linear;
   readonly #queryNorm: Norm;
   readonly #keyNorm: Norm;
-  readonly #attentionOutput: Linear;
+  readonly #attentionOutput: ResidualLinear;
   readonly #mlpNorm: Norm;
-  readonly #mlp: Linear;
+  readonly #mlp: ResidualLinear;
 
   constructor(config: Qwen3Config, weights: Weights, name: string) {
     const { hidden_size: width, heads, kvHeads, head_dim: headDim, rms_norm_eps: eps } = config;
@@ -230,11 +230,15 @@ class Layer {
     this.#value = project("v_proj", width, kvHeads * headDim);
     this.#queryNorm = headRmsNorm(weights, `${name}.self_attn.q_norm`, headDim, eps);
     this.#keyNorm = headRmsNorm(weights, `${name}.self_attn.k_norm`, headDim, eps);
-    this.#attentionOutput = project("o_proj", heads * headDim, width);
+    this.#attentionOutput = residualLinear(weights, `${name}.self_attn.o_proj`, {
+      ...{ inputs: heads * headDim, outputs: width },
+      bias: config.attention_bias,
+    });
     this.#mlpNorm = rmsNorm(weights, `${name}.post_attention_layernorm`, width, eps);
-    this.#mlp = gatedMlp(weights, `${name}.mlp`, {
-      width,
-      inner: config.intermediate_size,
+    const mlpPart = (part: string) => `${name}.mlp.${part}_proj`;
+    const mlpNames = { gate: mlpPart("gate"), up: mlpPart("up"), down: mlpPart("down") };
+    this.#mlp = gatedMlp(weights, mlpNames, {
+      ...{ width, inner: config.intermediate_size, bias: false },
       activation: activation(config.hidden_act, "config.json: hidden_act"),
     });
   }
@@ -245,7 +249,7 @@ class Layer {
     const queries = rotate(this.#queryNorm(this.#query(normed)));
     const keys = rotate(this.#keyNorm(this.#key(normed)));
     const context = attend(queries, keys, this.#value(normed));
-    const attended = mx.add(x, this.#attentionOutput(context));
-    return mx.add(attended, this.#mlp(this.#mlpNorm(attended)));
+    const attended = this.#attentionOutput(context, x);
+    return this.#mlp(this.#mlpNorm(attended), attended);
   }
 }

@@ -1,20 +1,24 @@
 import * as mx from "../../ffi/index.ts";
-import type { Tensor } from "../../ffi/index.ts";
+import type { ActivationKind, Tensor } from "../../ffi/index.ts";
 import { CheckpointError } from "../checkpoint/error.ts";
+import { kernelsOn } from "./kernels.ts";
 
 /** Element-wise; shape and dtype stay. */
-export type Activation = (x: Tensor) => Tensor;
+export interface Activation {
+  (x: Tensor): Tensor;
+  readonly kind: ActivationKind;
+}
 
 /** The names that `hidden_act` and its like take in config.json. */
 const activations: ReadonlyMap<string, Activation> = new Map([
-  ["gelu", gelu],
-  ["gelu_new", geluTanh],
-  ["gelu_pytorch_tanh", geluTanh],
-  ["relu", relu],
-  ["silu", silu],
-  ["swish", silu],
-  ["tanh", mx.tanh],
-  ["identity", (x: Tensor) => x],
+  ["gelu", activationOf("gelu", gelu)],
+  ["gelu_new", activationOf("geluTanh", geluTanh)],
+  ["gelu_pytorch_tanh", activationOf("geluTanh", geluTanh)],
+  ["relu", activationOf("relu", relu)],
+  ["silu", activationOf("silu", silu)],
+  ["swish", activationOf("silu", silu)],
+  ["tanh", activationOf("tanh", mx.tanh)],
+  ["identity", activationOf("identity", (x) => x)],
 ]);
 
 /** `setting` says where the name stands, e.g. `config.json: hidden_act`. Throws CheckpointError if unknown. */
@@ -23,6 +27,11 @@ export function activation(name: string, setting: string): Activation {
   if (found) return found;
   const known = [...activations.keys()].join(", ");
   throw new CheckpointError(`${setting}: unknown activation "${name}" (known: ${known})`);
+}
+
+function activationOf(kind: ActivationKind, plain: (x: Tensor) => Tensor): Activation {
+  const activate = (x: Tensor) => kernelsOn(x)?.activate(x, kind) ?? plain(x);
+  return Object.assign(kind === "identity" ? plain : activate, { kind });
 }
 
 /** x · Φ(x), exact (Hendrycks and Gimpel 2016). */

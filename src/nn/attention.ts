@@ -1,5 +1,6 @@
 import * as mx from "../../ffi/index.ts";
-import type { Tensor } from "../../ffi/index.ts";
+import type { AttentionRows, Tensor } from "../../ffi/index.ts";
+import { kernelsOn } from "./kernels.ts";
 import type { KeysValues } from "./kv-cache.ts";
 import type { Mask } from "./ragged.ts";
 import type { Bucket, RowLayout } from "./row-layout.ts";
@@ -19,6 +20,12 @@ export interface AttentionShape {
  */
 export type Attention = (q: Tensor, k: Tensor, v: Tensor, past?: KeysValues) => Tensor;
 
+/** Attention, and what it knows of the rows, for blocks that contain it. */
+export interface RowAttention extends Attention {
+  (...args: Parameters<Attention>): Tensor;
+  readonly rows: AttentionRows;
+}
+
 type BlockMask = { mask?: Tensor; causal?: boolean };
 
 /** Causal attention takes this many queries at a time, so that scores of long rows need little memory. */
@@ -26,15 +33,33 @@ const CAUSAL_QUERIES = 512;
 
 /**
  * Attention within each row of a ragged batch (Vaswani et al. 2017, eq. 1). Build it once per forward and mask
- * kind, and use it in every layer: its masks live in the scope that it was built in.
+ * kind, and use it in every layer: its masks live in the scope of the first use.
  */
-export function attention(layout: RowLayout, shape: AttentionShape): Attention {
-  const { heads, kvHeads, scale } = shape;
-  const masks = layout.buckets.map((bucket) => blockMask(bucket, shape.mask));
-  return (q, k, v, past) => {
+export function attention(layout: RowLayout, shape: AttentionShape): RowAttention {
+  const rows = rowsOf(layout, shape);
+  let onBlocks: Attention | undefined;
+  const attend: Attention = (q, k, v, past) => {
     if (past && shape.mask.kind !== "causal") {
       throw new RangeError("only causal attention can continue a past");
     }
+    const kernels = kernelsOn(q);
+    if (kernels) return kernels.attention(q, k, v, { ...rows, past });
+    onBlocks ??= blockAttention(layout, shape);
+    return onBlocks(q, k, v, past);
+  };
+  return Object.assign(attend, { rows });
+}
+
+function rowsOf({ lengths }: RowLayout, { mask, ...heads }: AttentionShape): AttentionRows {
+  const causal = mask.kind === "causal";
+  return { ...heads, lengths, causal, radius: mask.kind === "window" ? mask.radius : undefined };
+}
+
+/** By mlx's own operations, on rows of similar length as dense blocks. */
+function blockAttention(layout: RowLayout, shape: AttentionShape): Attention {
+  const { heads, kvHeads, scale } = shape;
+  const masks = layout.buckets.map((bucket) => blockMask(bucket, shape.mask));
+  return (q, k, v, past) => {
     const keys = layout.blocks(k);
     const values = layout.blocks(v);
     const attended = layout.blocks(q).map((queries, i) => {

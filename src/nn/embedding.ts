@@ -1,12 +1,32 @@
 import * as mx from "../../ffi/index.ts";
 import type { Tensor } from "../../ffi/index.ts";
 import type { Weights } from "../checkpoint/weights.ts";
+import { kernelsOn } from "./kernels.ts";
+import type { LayerNorm } from "./norms.ts";
 
 /** [N] int32 indices -> [N, width]. Indices must lie within the table: mlx does not check them. */
-export type Embedding = (indices: Tensor) => Tensor;
+export interface Embedding {
+  (indices: Tensor): Tensor;
+  /** [rows, width] */
+  readonly table: Tensor;
+}
 
 /** A look-up in `<name>.weight` [rows, width]. */
 export function embedding(weights: Weights, name: string, rows: number, width: number): Embedding {
   const table = weights.take(`${name}.weight`, [rows, width]);
-  return (indices) => mx.take(table, indices, 0);
+  return Object.assign((indices: Tensor) => mx.take(table, indices, 0), { table });
+}
+
+/** As many vectors of indices as there are embeddings, each [N] or [1] for all tokens -> [N, width]. */
+export type EmbeddingSum = (...indices: readonly Tensor[]) => Tensor;
+
+/** norm(embedding + embedding + …), at most three of them, added up in their order. */
+export function normedEmbeddings(embeddings: readonly Embedding[], norm: LayerNorm): EmbeddingSum {
+  return (...indices) => {
+    const lookUps = embeddings.map(({ table }, i) => ({ table, indices: indices[i]! }));
+    const kernels = kernelsOn(lookUps[0]!.table);
+    if (kernels) return kernels.embed(lookUps, norm.parameters);
+    const embedded = embeddings.map((embed, i) => embed(indices[i]!));
+    return norm(embedded.reduce((sum, next) => mx.add(sum, next)));
+  };
 }

@@ -1,9 +1,14 @@
 import * as mx from "../../ffi/index.ts";
-import type { Tensor } from "../../ffi/index.ts";
+import type { Kernels, PackedLayer, Tensor } from "../../ffi/index.ts";
 import type { Weights } from "../checkpoint/weights.ts";
+import { kernelsFor } from "./kernels.ts";
+import type { LayerNorm } from "./norms.ts";
 
 /** [N, in] -> [N, out]. */
 export type Linear = (x: Tensor) => Tensor;
+
+/** x [N, in] and residual [N, out] -> [N, out]. */
+export type ResidualLinear = (x: Tensor, residual: Tensor) => Tensor;
 
 export interface LinearShape {
   readonly inputs: number;
@@ -13,6 +18,11 @@ export interface LinearShape {
 
 /** x·Wᵀ + b from `<name>.weight` [out, in] and, with `bias`, `<name>.bias` [out]. */
 export function linear(weights: Weights, name: string, shape: LinearShape): Linear {
+  const kernels = kernelsFor(weights);
+  if (kernels) {
+    const layer = packedLayer(kernels, weights, [name], shape);
+    return (x) => kernels.linear(x, layer);
+  }
   const { inputs, outputs } = shape;
   const weight = weights.take(`${name}.weight`, [outputs, inputs]);
   // [out, in] -> [in, out], a view
@@ -20,4 +30,54 @@ export function linear(weights: Weights, name: string, shape: LinearShape): Line
   if (!shape.bias) return (x) => mx.matmul(x, transposed);
   const bias = weights.take(`${name}.bias`, [outputs]);
   return (x) => mx.addmm(bias, x, transposed);
+}
+
+/** residual + linear(x). */
+export function residualLinear(weights: Weights, name: string, shape: LinearShape): ResidualLinear {
+  const kernels = kernelsFor(weights);
+  if (kernels) {
+    const layer = packedLayer(kernels, weights, [name], shape);
+    return (x, residual) => kernels.linearResidual(x, layer, residual);
+  }
+  const project = linear(weights, name, shape);
+  return (x, residual) => mx.add(residual, project(x));
+}
+
+/** norm(residual + linear(x)): how each half of a post-norm layer ends. */
+export function normedResidualLinear(
+  weights: Weights,
+  name: string,
+  shape: LinearShape & { readonly norm: LayerNorm },
+): ResidualLinear {
+  const { norm } = shape;
+  const kernels = kernelsFor(weights);
+  if (kernels) {
+    const layer = packedLayer(kernels, weights, [name], shape);
+    return (x, residual) => kernels.linearResidual(x, layer, residual, norm.parameters);
+  }
+  const add = residualLinear(weights, name, shape);
+  return (x, residual) => norm(add(x, residual));
+}
+
+/** For kernels: the linear layers of these names and one shape as one, their outputs side by side. */
+export function packedLayer(
+  kernels: Kernels,
+  weights: Weights,
+  names: readonly string[],
+  { inputs, outputs, bias }: LinearShape,
+): PackedLayer {
+  const parts = (part: string) => names.map((name) => `${name}.${part}`);
+  const weight = weights.derive(parts("weight"), [outputs, inputs], (matrices) =>
+    // [out, in] each -> [layers * out, in]
+    kernels.pack(joined(matrices)),
+  );
+  return {
+    weight,
+    bias: bias ? weights.derive(parts("bias"), [outputs], joined) : undefined,
+    outputs: names.length * outputs,
+  };
+}
+
+function joined(tensors: readonly Tensor[]): Tensor {
+  return tensors.length === 1 ? tensors[0]! : mx.concatenate(tensors, 0);
 }

@@ -1,5 +1,6 @@
 import * as mx from "../../ffi/index.ts";
 import type { Tensor } from "../../ffi/index.ts";
+import { kernelsOn } from "./kernels.ts";
 
 /** [N, heads * headDim] -> the same, each head turned by the angle of its token's position. */
 export type Rotation = (x: Tensor) => Tensor;
@@ -18,7 +19,11 @@ export function inverseFrequencies(headDim: number, theta: number): Float32Array
 export function rotation(positions: Int32Array, frequencies: Float32Array): Rotation {
   const half = frequencies.length;
   const { cos, sin } = angleTables(positions, frequencies);
+  // [N, 1, 1, half] -> [N, half], views
+  const [cosines, sines] = [mx.reshape(cos, [-1, half]), mx.reshape(sin, [-1, half])];
   return (x) => {
+    const kernels = kernelsOn(x);
+    if (kernels) return kernels.rope(x, cosines, sines);
     const [total, features] = [x.shape[0]!, x.shape[1]!];
     // [N, heads * headDim] -> [N, heads, 2, half]
     const pairs = mx.reshape(x, [total, features / (2 * half), 2, half]);

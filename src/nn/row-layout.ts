@@ -20,35 +20,47 @@ interface IndexedBucket extends Bucket {
   readonly cells: Tensor | null;
 }
 
+interface Blocks {
+  readonly buckets: readonly IndexedBucket[];
+  /** [N] cell (bucket after bucket) of each token; null when tokens and cells are in the same order. */
+  readonly cellOfToken: Tensor | null;
+  /** [B] place (bucket after bucket) of each row; null when that is the order of the batch. */
+  readonly placeOfRow: Tensor | null;
+}
+
 /** A bucket may be padded by this many cells per row, or by 1/8 of its width if that is more. */
 const FREE_PADDING = 8;
 
 /**
  * Turns the N tokens of a ragged batch into dense blocks and back. The index tensors are made once, in the scope
- * of the constructor; build one layout per forward and share it between the layers.
+ * of the first use; build one layout per forward and share it between the layers.
  */
 export class RowLayout {
-  readonly buckets: readonly Bucket[];
-  readonly #indexed: readonly IndexedBucket[];
-  /** [N] cell (bucket after bucket) of each token; null when tokens and cells are in the same order. */
-  readonly #cellOfToken: Tensor | null;
-  /** [B] place (bucket after bucket) of each row; null when that is the order of the batch. */
-  readonly #placeOfRow: Tensor | null;
+  /** [B] tokens per row. */
+  readonly lengths: Int32Array;
+  #blocks: Blocks | undefined;
 
   /** `lengths`: [B] tokens per row, each at least 1, as in `RaggedBatch`. */
   constructor(lengths: Int32Array) {
-    const starts = rowStarts(lengths);
-    this.buckets = groupByLength(lengths);
-    this.#indexed = this.buckets.map((bucket) => indexed(bucket, starts));
-    const padded = this.buckets.some((bucket) => bucket.padded);
-    this.#cellOfToken = indexTensor(cellOfToken(this.buckets, starts), padded);
-    this.#placeOfRow = indexTensor(placeOfRow(this.buckets, lengths.length), false);
+    if (lengths.length === 0) throw new RangeError("a batch needs at least one row");
+    if (lengths.some((length) => length < 1)) {
+      throw new RangeError("a row needs at least one token");
+    }
+    this.lengths = lengths;
+  }
+
+  get buckets(): readonly Bucket[] {
+    return this.#dense.buckets;
+  }
+
+  get #dense(): Blocks {
+    return (this.#blocks ??= blocksOf(this.lengths));
   }
 
   /** [N, W] -> one [b, width, W] per bucket. Cells behind the end of a row repeat the row's last token. */
   blocks(x: Tensor): Tensor[] {
     const [total, features] = [x.shape[0]!, x.shape[1]!];
-    return this.#indexed.map(({ cells, from, rows, width }) => {
+    return this.#dense.buckets.map(({ cells, from, rows, width }) => {
       const count = rows.length * width;
       const flat = cells
         ? mx.take(x, cells, 0)
@@ -64,13 +76,15 @@ export class RowLayout {
   tokens(blocks: readonly Tensor[]): Tensor {
     // [b, width, W] -> [b * width, W]
     const cells = joined(blocks.map((block) => mx.reshape(block, [-1, block.shape[2]!])));
-    return this.#cellOfToken ? mx.take(cells, this.#cellOfToken, 0) : cells;
+    const { cellOfToken } = this.#dense;
+    return cellOfToken ? mx.take(cells, cellOfToken, 0) : cells;
   }
 
   /** One [b, W] per bucket -> [B, W], in the order of the batch. */
   rows(perBucket: readonly Tensor[]): Tensor {
     const places = joined(perBucket);
-    return this.#placeOfRow ? mx.take(places, this.#placeOfRow, 0) : places;
+    const { placeOfRow } = this.#dense;
+    return placeOfRow ? mx.take(places, placeOfRow, 0) : places;
   }
 }
 
@@ -83,9 +97,18 @@ export function rowStarts(lengths: Int32Array): Int32Array {
   return starts;
 }
 
+function blocksOf(lengths: Int32Array): Blocks {
+  const starts = rowStarts(lengths);
+  const buckets = groupByLength(lengths).map((bucket) => indexed(bucket, starts));
+  const padded = buckets.some((bucket) => bucket.padded);
+  return {
+    buckets,
+    cellOfToken: indexTensor(cellOfToken(buckets, starts), padded),
+    placeOfRow: indexTensor(placeOfRow(buckets, lengths.length), false),
+  };
+}
+
 function groupByLength(lengths: Int32Array): Bucket[] {
-  if (lengths.length === 0) throw new RangeError("a batch needs at least one row");
-  if (lengths.some((length) => length < 1)) throw new RangeError("a row needs at least one token");
   const longestFirst = Int32Array.from(lengths.keys()).sort(
     (a, b) => lengths[b]! - lengths[a]! || a - b,
   );

@@ -1,5 +1,6 @@
 import * as mx from "../../ffi/index.ts";
 import type { Tensor } from "../../ffi/index.ts";
+import { kernelsOn } from "../nn/kernels.ts";
 import { RowLayout, rowStarts } from "../nn/row-layout.ts";
 
 /** How the token vectors of a row become one vector. */
@@ -90,6 +91,15 @@ function weightedSum(
   { states, lengths }: PooledTokens,
   weight: (row: number, token: number) => number,
 ): Tensor {
+  const kernels = kernelsOn(states);
+  if (kernels) {
+    const weights: number[] = [];
+    lengths.forEach((length, row) => {
+      for (let token = 0; token < length; token++) weights.push(weight(row, token));
+    });
+    const ofTokens = mx.fromFloat32(Float32Array.from(weights), [weights.length]);
+    return kernels.pool(states, ofTokens, lengths);
+  }
   const layout = new RowLayout(lengths);
   const sums = layout.blocks(states).map((block, i) => {
     const { rows, width } = layout.buckets[i]!;
