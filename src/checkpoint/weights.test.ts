@@ -207,3 +207,31 @@ test("a file cut within its tensors is refused before anything is computed", () 
     expect(refusalOf(() => Weights.open(directory, BERT))).toContain(file);
   }
 });
+
+test("a derived tensor is what was made of its sources, and takes their place in memory", () => {
+  const bias = "encoder.layer.1.attention.self.query.bias";
+  const [matrix, vector] = [QUERY, bias].map((name) => valuesOf(fixture("bert-cls"), name));
+  const before = mx.activeBytes();
+  const weights = Weights.open(fixture("bert-cls"), BERT);
+  const width = vector!.length;
+  const twice = weights.derive([QUERY, QUERY], [width, width], (sources) =>
+    mx.concatenate(sources, 0),
+  );
+  const kept = weights.take(bias, [width]);
+  const same = weights.derive([bias], [width], ([source]) => source!);
+  weights.close();
+  expect(mx.activeBytes() - before).toBeLessThan(2.5 * matrix!.byteLength);
+  expect([...twice.toFloat32()]).toEqual([...matrix!, ...matrix!]);
+  expect(kept.toFloat32()).toEqual(vector!);
+  expect(same.toFloat32()).toEqual(vector!);
+  for (const tensor of [twice, kept, same]) tensor.free();
+  expect(mx.activeBytes()).toBe(before);
+});
+
+test("a source that is missing or of another shape is named", () => {
+  const weights = Weights.open(fixture("bert-cls"), BERT);
+  const derive = (name: string) => weights.derive([name], [3, 3], ([source]) => source!);
+  expect(refusalOf(() => derive("no.such.tensor"))).toContain("no.such.tensor");
+  expect(refusalOf(() => derive(QUERY))).toContain("expected is [3, 3]");
+  weights.close();
+});
