@@ -1,41 +1,15 @@
 import { describe, expect, test } from "bun:test";
 import * as mx from "./index.ts";
-import { nativeKernels } from "./library.ts";
-
-mx.openDevice("cpu");
-
-const kernels = mx.kernels();
-const instructionSets = ["avx512", "avx2", "baseline"].filter((name) =>
-  nativeKernels?.mlxcel_use_instruction_set(name),
-);
-
-/** Irregular numbers between -range and range, the same in every run. */
-function numbers(count: number, seed: number, range = 1): Float32Array {
-  return Float32Array.from({ length: count }, (_, i) => {
-    const wave = Math.sin(seed * 12.9898 + i * 78.233) * 43758.5453;
-    return (wave - Math.floor(wave) - 0.5) * 2 * range;
-  });
-}
-
-function matrix(rows: number, width: number, seed: number, range = 1): mx.Tensor {
-  return mx.fromFloat32(numbers(rows * width, seed, range), [rows, width]);
-}
-
-function vector(values: Float32Array): mx.Tensor {
-  return mx.fromFloat32(values, [values.length]);
-}
-
-/** The largest difference, relative to the larger of `floor` and the wanted number. */
-function worst(actual: Float32Array, wanted: ArrayLike<number>, floor = 1): number {
-  expect(actual.length).toBe(wanted.length);
-  let found = 0;
-  for (let i = 0; i < actual.length; i++) {
-    if (Object.is(actual[i], wanted[i]) || actual[i] === wanted[i]) continue;
-    const error = Math.abs(actual[i]! - wanted[i]!) / Math.max(floor, Math.abs(wanted[i]!));
-    found = Math.max(found, Number.isNaN(error) ? Infinity : error);
-  }
-  return found;
-}
+import {
+  instructionSets,
+  kernels,
+  layer,
+  matrix,
+  numbers,
+  runWith,
+  vector,
+  worst,
+} from "./testing/kernels.ts";
 
 /** e^(t²/2) (1 - Φ(t)) for t >= 0: by Simpson's rule over e^(-t s - s²/2). */
 function millsRatio(t: number): number {
@@ -79,20 +53,7 @@ const SHAPES = [
 ];
 
 describe.skipIf(!kernels).each(instructionSets)("kernels for %s", (name) => {
-  /** Runs `body` with the kernels of this instruction set. */
-  function run<T>(body: (k: mx.Kernels) => T): T {
-    nativeKernels!.mlxcel_use_instruction_set(name);
-    return mx.scope(() => body(kernels!));
-  }
-
-  function layer(k: mx.Kernels, inputs: number, outputs: number, seed: number) {
-    const weight = matrix(outputs, inputs, seed);
-    const bias = vector(numbers(outputs, seed + 1));
-    return {
-      packed: { weight: k.pack(weight), bias, outputs },
-      plain: (x: mx.Tensor) => mx.addmm(bias, x, mx.transpose(weight)),
-    };
-  }
+  const run = <T>(body: (k: mx.Kernels) => T) => runWith(name, body);
 
   /** Rounding of a sum of products grows with its length. */
   const tolerance = (inputs: number) => 2e-6 * Math.max(1, Math.sqrt(inputs) / 4);
@@ -330,132 +291,6 @@ describe.skipIf(!kernels).each(instructionSets)("kernels for %s", (name) => {
     });
   });
 
-  describe("attention", () => {
-    interface Case {
-      readonly lengths: readonly number[];
-      readonly heads: number;
-      readonly kvHeads: number;
-      readonly headDim: number;
-      readonly causal?: boolean;
-      readonly radius?: number;
-      readonly past?: number;
-    }
-
-    /** Each row alone, by mlx's own attention. */
-    function plain(qkv: readonly mx.Tensor[], past: readonly mx.Tensor[], c: Case): Float32Array {
-      const head = (x: mx.Tensor, count: number) =>
-        mx.transpose(mx.reshape(x, [1, x.shape[0]!, count, c.headDim]), [0, 2, 1, 3]);
-      let start = 0;
-      const outputs = c.lengths.map((length) => {
-        const [q, k, v] = qkv.map((x) =>
-          mx.slice(x, [start, 0], [start + length, x.shape[1]!]),
-        ) as [mx.Tensor, mx.Tensor, mx.Tensor];
-        start += length;
-        const [keys, values] =
-          past.length > 0
-            ? [mx.concatenate([past[0]!, k], 0), mx.concatenate([past[1]!, v], 0)]
-            : [k, v];
-        const earlier = keys.shape[0]! - length;
-        const mask = Float32Array.from({ length: length * keys.shape[0]! }, (_, i) => {
-          const [query, key] = [earlier + Math.floor(i / keys.shape[0]!), i % keys.shape[0]!];
-          const seen =
-            (!c.causal || key <= query) &&
-            (c.radius === undefined || Math.abs(key - query) <= c.radius);
-          return seen ? 0 : -Infinity;
-        });
-        const out = mx.scaledDotProductAttention(
-          head(q, c.heads),
-          head(keys, c.kvHeads),
-          head(values, c.kvHeads),
-          1 / Math.sqrt(c.headDim),
-          { mask: mx.fromFloat32(mask, [1, 1, length, keys.shape[0]!]) },
-        );
-        return mx.reshape(mx.transpose(out, [0, 2, 1, 3]), [length, c.heads * c.headDim]);
-      });
-      return mx.concatenate(outputs, 0).toFloat32();
-    }
-
-    const CASES: readonly Case[] = [
-      { lengths: [1], heads: 1, kvHeads: 1, headDim: 4 },
-      { lengths: [8, 3, 1], heads: 2, kvHeads: 2, headDim: 32 },
-      { lengths: [130, 7, 64], heads: 3, kvHeads: 3, headDim: 64 },
-      { lengths: [20, 61], heads: 4, kvHeads: 2, headDim: 96 },
-      { lengths: [33], heads: 4, kvHeads: 1, headDim: 128 },
-      { lengths: [17, 5], heads: 2, kvHeads: 1, headDim: 20 },
-      { lengths: [600, 513], heads: 1, kvHeads: 1, headDim: 32 },
-      { lengths: [1, 9, 70], heads: 2, kvHeads: 2, headDim: 32, causal: true },
-      { lengths: [1100, 3], heads: 2, kvHeads: 1, headDim: 64, causal: true },
-      { lengths: [90, 1, 4], heads: 2, kvHeads: 2, headDim: 64, radius: 0 },
-      { lengths: [90, 1, 700], heads: 2, kvHeads: 2, headDim: 64, radius: 5 },
-      { lengths: [300], heads: 1, kvHeads: 1, headDim: 64, radius: 64 },
-      { lengths: [300, 30], heads: 1, kvHeads: 1, headDim: 32, radius: 7, causal: true },
-      { lengths: [5, 1, 40], heads: 4, kvHeads: 2, headDim: 32, causal: true, past: 9 },
-      { lengths: [5, 300], heads: 2, kvHeads: 2, headDim: 128, causal: true, past: 700 },
-    ];
-
-    test.each(CASES)("%j", (c) => {
-      run((k) => {
-        const total = c.lengths.reduce((a, b) => a + b, 0);
-        const kvWidth = c.kvHeads * c.headDim;
-        const qkv = [c.heads * c.headDim, kvWidth, kvWidth].map((width, i) =>
-          matrix(total, width, i + 1, 2),
-        );
-        const past = c.past ? [matrix(c.past, kvWidth, 4, 2), matrix(c.past, kvWidth, 5, 2)] : [];
-        const actual = k.attention(qkv[0]!, qkv[1]!, qkv[2]!, {
-          ...c,
-          lengths: Int32Array.from(c.lengths),
-          scale: 1 / Math.sqrt(c.headDim),
-          past: c.past ? { keys: past[0]!, values: past[1]! } : undefined,
-        });
-        expect(worst(actual.toFloat32(), plain(qkv, past, c))).toBeLessThan(2e-6);
-      });
-    });
-
-    test("reads q, k and v in the columns of one matrix", () => {
-      run((k) => {
-        const [q, keys, values] = mx.split(matrix(12, 3 * 64, 1), 3, 1);
-        const rows = { lengths: Int32Array.of(5, 7), heads: 2, kvHeads: 2, scale: 0.2 };
-        const apart = [q!, keys!, values!].map((x) => mx.contiguous(x));
-        const actual = k.attention(q!, keys!, values!, rows).toFloat32();
-        expect(actual).toEqual(k.attention(apart[0]!, apart[1]!, apart[2]!, rows).toFloat32());
-      });
-    });
-
-    test.each([
-      [[3]],
-      [[40, 1, 7]],
-      [Array.from({ length: 60 }, (_, i) => (i % 9) + 1)],
-      [[300, 200]],
-    ])("self-attention is the attention of the layer's columns: rows of %j", (lengths) => {
-      run((k) => {
-        const total = lengths.reduce((a, b) => a + b, 0);
-        const rows = { lengths: Int32Array.from(lengths), heads: 3, scale: 0.3 };
-        const x = matrix(total, 50, 1);
-        const { packed } = layer(k, 50, 3 * 60, 2);
-        for (const mask of [{}, { causal: true }, { radius: 4 }]) {
-          const [q, keys, values] = mx.split(k.linear(x, packed), 3, 1);
-          const wanted = k.attention(q!, keys!, values!, { ...rows, kvHeads: 3, ...mask });
-          const actual = k.selfAttention(x, packed, { ...rows, ...mask });
-          expect(actual.toFloat32()).toEqual(wanted.toFloat32());
-        }
-      });
-    });
-
-    test("NaN stays in its row, huge scores stay finite, an infinite one does not", () => {
-      run((k) => {
-        const rows = { lengths: Int32Array.of(3, 20, 2), heads: 2, kvHeads: 2, scale: 0.5 };
-        const attend = (x: mx.Tensor) => k.attention(x, x, x, rows).toFloat32();
-        const values = numbers(25 * 64, 1);
-        values.fill(Number.NaN, 3 * 64, 23 * 64);
-        attend(mx.fromFloat32(values, [25, 64])).forEach((value, i) => {
-          expect(Number.isNaN(value)).toBe(i >= 3 * 64 && i < 23 * 64);
-        });
-        expect(attend(matrix(25, 64, 2, 1e8)).every(Number.isFinite)).toBe(true);
-        expect(attend(matrix(25, 64, 2, 1e25)).some(Number.isNaN)).toBe(true);
-      });
-    });
-  });
-
   test("a batch without tokens gives an empty result", () => {
     run((k) => {
       const none = mx.zeros([0, 8]);
@@ -485,50 +320,4 @@ describe.skipIf(!kernels).each(instructionSets)("kernels for %s", (name) => {
       expect(() => k.pool(x, vector(numbers(2, 1)), rows.lengths)).toThrow(mx.MlxError);
     });
   });
-});
-
-test.skipIf(!kernels)("kernels of two threads and of one agree", () => {
-  const before = mx.kernelThreads()!;
-  const results = [1, 2, 5].map((threads) => {
-    mx.setKernelThreads(threads);
-    return mx.scope(() => {
-      const weight = kernels!.pack(matrix(700, 384, 1));
-      const x = matrix(300, 384, 2);
-      return kernels!.linear(x, { weight, outputs: 700 }, "gelu").toFloat32();
-    });
-  });
-  mx.setKernelThreads(before);
-  expect(results[1]).toEqual(results[0]!);
-  expect(results[2]).toEqual(results[0]!);
-});
-
-interface Rounds {
-  readonly equal: boolean;
-  readonly first: Float32Array;
-}
-
-function roundsInWorker(rounds: number): Promise<Rounds> {
-  const { promise, resolve, reject } = Promise.withResolvers<Rounds>();
-  const worker = new Worker(new URL("./kernels.worker.ts", import.meta.url));
-  worker.onmessage = ({ data }: MessageEvent<Rounds>) => resolve(data);
-  worker.onerror = (event) => reject(new Error(event.message));
-  worker.postMessage(rounds);
-  return promise.finally(() => worker.terminate());
-}
-
-test.skipIf(!kernels)("workers that share the threads get the numbers of one alone", async () => {
-  const { first } = await roundsInWorker(1);
-  for (const rounds of await Promise.all([1, 2, 3].map(() => roundsInWorker(60)))) {
-    expect(rounds.equal).toBe(true);
-    expect(rounds.first).toEqual(first);
-  }
-});
-
-test.skipIf(!kernels)("threads without work sleep", async () => {
-  mx.scope(() => kernels!.rmsNorm(matrix(4000, 384, 1), vector(numbers(384, 2)), 1e-6).toFloat32());
-  const before = process.cpuUsage();
-  await Bun.sleep(1000);
-  const { user, system } = process.cpuUsage(before);
-  // Awake, one thread alone would use up the whole second.
-  expect((user + system) / 1e6).toBeLessThan(0.3);
 });

@@ -68,227 +68,236 @@ function optional(tensor: Tensor | undefined): number {
   return tensor ? pointer(tensor) : NO_TENSOR;
 }
 
-function kernelSet(native: NonNullable<typeof nativeKernels>) {
-  return {
-    /** Weights [outputs, inputs] in the layout that the products below want; for this machine only. */
-    pack(weight: Tensor): Tensor {
-      return result("pack", native.mlxcel_pack(slot, pointer(weight), stream()));
-    },
+/** Fused and vectorised operations on f32 tensors. They check shapes and throw MlxError; results are lazy. */
+export class Kernels {
+  readonly #native: NonNullable<typeof nativeKernels>;
 
-    /** activation(x·Wᵀ + bias): [N, inputs] -> [N, outputs]. */
-    linear(x: Tensor, layer: PackedLayer, activation: ActivationKind = "identity"): Tensor {
-      const { weight, bias, outputs } = layer;
-      const kind = activationNumbers[activation];
-      return result(
-        "linear",
-        native.mlxcel_linear(
-          slot,
-          pointer(x),
-          pointer(weight),
-          outputs,
-          optional(bias),
-          kind,
-          stream(),
-        ),
-      );
-    },
+  constructor(native: NonNullable<typeof nativeKernels>) {
+    this.#native = native;
+  }
 
-    /** residual + x·Wᵀ + bias, or its LayerNorm: x [N, inputs] and residual [N, outputs] -> [N, outputs]. */
-    linearResidual(
-      x: Tensor,
-      { weight, bias }: PackedLayer,
-      residual: Tensor,
-      norm?: NormParameters,
-    ): Tensor {
-      return result(
-        "linearResidual",
-        native.mlxcel_linear_residual(
-          slot,
-          pointer(x),
-          pointer(weight),
-          optional(bias),
-          pointer(residual),
-          optional(norm?.weight),
-          optional(norm?.bias),
-          norm?.eps ?? 0,
-          stream(),
-        ),
-      );
-    },
+  /** Weights [outputs, inputs] in the layout that the products below want; for this machine only. */
+  pack(weight: Tensor): Tensor {
+    return result("pack", this.#native.mlxcel_pack(slot, pointer(weight), stream()));
+  }
 
-    /**
-     * residual + down(activation(gate(x)) · up(x)), or its LayerNorm; without `up` residual + down(activation(gate(x))).
-     * x and residual [N, width] -> [N, width].
-     */
-    mlp(x: Tensor, layers: MlpLayers, residual: Tensor, norm?: NormParameters): Tensor {
-      const { gate, up, down, activation } = layers;
-      return result(
-        "mlp",
-        native.mlxcel_mlp(
-          slot,
-          pointer(x),
-          pointer(gate.weight),
-          optional(gate.bias),
-          optional(up?.weight),
-          optional(up?.bias),
-          gate.outputs,
-          activationNumbers[activation],
-          pointer(down.weight),
-          optional(down.bias),
-          pointer(residual),
-          optional(norm?.weight),
-          optional(norm?.bias),
-          norm?.eps ?? 0,
-          stream(),
-        ),
-      );
-    },
+  /** activation(x·Wᵀ + bias): [N, inputs] -> [N, outputs]. */
+  linear(x: Tensor, layer: PackedLayer, activation: ActivationKind = "identity"): Tensor {
+    const { weight, bias, outputs } = layer;
+    const kind = activationNumbers[activation];
+    return result(
+      "linear",
+      this.#native.mlxcel_linear(
+        slot,
+        pointer(x),
+        pointer(weight),
+        outputs,
+        optional(bias),
+        kind,
+        stream(),
+      ),
+    );
+  }
 
-    /** activation(gate(x)) · up(x): [N, inputs] -> [N, outputs]. */
-    gatedLinear(x: Tensor, gate: PackedLayer, up: PackedLayer, activation: ActivationKind): Tensor {
-      return result(
-        "gatedLinear",
-        native.mlxcel_gated_linear(
-          slot,
-          pointer(x),
-          pointer(gate.weight),
-          pointer(up.weight),
-          gate.outputs,
-          optional(gate.bias),
-          optional(up.bias),
-          activationNumbers[activation],
-          stream(),
-        ),
-      );
-    },
+  /** residual + x·Wᵀ + bias, or its LayerNorm: x [N, inputs] and residual [N, outputs] -> [N, outputs]. */
+  linearResidual(
+    x: Tensor,
+    { weight, bias }: PackedLayer,
+    residual: Tensor,
+    norm?: NormParameters,
+  ): Tensor {
+    return result(
+      "linearResidual",
+      this.#native.mlxcel_linear_residual(
+        slot,
+        pointer(x),
+        pointer(weight),
+        optional(bias),
+        pointer(residual),
+        optional(norm?.weight),
+        optional(norm?.bias),
+        norm?.eps ?? 0,
+        stream(),
+      ),
+    );
+  }
 
-    /** Attention within each row: q [N, heads * headDim], k and v [N, kvHeads * headDim] -> the shape of q. */
-    attention(q: Tensor, k: Tensor, v: Tensor, rows: AttentionRows): Tensor {
-      const { lengths, heads, kvHeads, scale, causal = false, radius = UNLIMITED, past } = rows;
-      return result(
-        "attention",
-        native.mlxcel_attention(
-          slot,
-          pointer(q),
-          pointer(k),
-          pointer(v),
-          optional(past?.keys),
-          optional(past?.values),
-          addressable(lengths),
-          lengths.length,
-          heads,
-          kvHeads,
-          scale,
-          causal,
-          radius,
-          stream(),
-        ),
-      );
-    },
+  /**
+   * residual + down(activation(gate(x)) · up(x)), or its LayerNorm; without `up` residual + down(activation(gate(x))).
+   * x and residual [N, width] -> [N, width].
+   */
+  mlp(x: Tensor, layers: MlpLayers, residual: Tensor, norm?: NormParameters): Tensor {
+    const { gate, up, down, activation } = layers;
+    return result(
+      "mlp",
+      this.#native.mlxcel_mlp(
+        slot,
+        pointer(x),
+        pointer(gate.weight),
+        optional(gate.bias),
+        optional(up?.weight),
+        optional(up?.bias),
+        gate.outputs,
+        activationNumbers[activation],
+        pointer(down.weight),
+        optional(down.bias),
+        pointer(residual),
+        optional(norm?.weight),
+        optional(norm?.bias),
+        norm?.eps ?? 0,
+        stream(),
+      ),
+    );
+  }
 
-    /**
-     * Attention within each row, of queries, keys and values that a layer computes side by side:
-     * x [N, width] -> [N, layer.outputs / 3].
-     */
-    selfAttention(x: Tensor, layer: PackedLayer, rows: SelfAttentionRows): Tensor {
-      const { lengths, heads, scale, causal = false, radius = UNLIMITED } = rows;
-      return result(
-        "selfAttention",
-        native.mlxcel_self_attention(
-          slot,
-          pointer(x),
-          pointer(layer.weight),
-          layer.outputs,
-          optional(layer.bias),
-          addressable(lengths),
-          lengths.length,
-          heads,
-          scale,
-          causal,
-          radius,
-          stream(),
-        ),
-      );
-    },
+  /** activation(gate(x)) · up(x): [N, inputs] -> [N, outputs]. */
+  gatedLinear(x: Tensor, gate: PackedLayer, up: PackedLayer, activation: ActivationKind): Tensor {
+    return result(
+      "gatedLinear",
+      this.#native.mlxcel_gated_linear(
+        slot,
+        pointer(x),
+        pointer(gate.weight),
+        pointer(up.weight),
+        gate.outputs,
+        optional(gate.bias),
+        optional(up.bias),
+        activationNumbers[activation],
+        stream(),
+      ),
+    );
+  }
 
-    /** LayerNorm of each row of x [N, width]. */
-    layerNorm(x: Tensor, { weight, bias, eps }: NormParameters): Tensor {
-      return result(
-        "layerNorm",
-        native.mlxcel_layer_norm(slot, pointer(x), pointer(weight), optional(bias), eps, stream()),
-      );
-    },
+  /** Attention within each row: q [N, heads * headDim], k and v [N, kvHeads * headDim] -> the shape of q. */
+  attention(q: Tensor, k: Tensor, v: Tensor, rows: AttentionRows): Tensor {
+    const { lengths, heads, kvHeads, scale, causal = false, radius = UNLIMITED, past } = rows;
+    return result(
+      "attention",
+      this.#native.mlxcel_attention(
+        slot,
+        pointer(q),
+        pointer(k),
+        pointer(v),
+        optional(past?.keys),
+        optional(past?.values),
+        addressable(lengths),
+        lengths.length,
+        heads,
+        kvHeads,
+        scale,
+        causal,
+        radius,
+        stream(),
+      ),
+    );
+  }
 
-    /** RMSNorm of each row of x [N, width]. */
-    rmsNorm(x: Tensor, weight: Tensor, eps: number): Tensor {
-      return result(
-        "rmsNorm",
-        native.mlxcel_rms_norm(slot, pointer(x), pointer(weight), eps, stream()),
-      );
-    },
+  /**
+   * Attention within each row, of queries, keys and values that a layer computes side by side:
+   * x [N, width] -> [N, layer.outputs / 3].
+   */
+  selfAttention(x: Tensor, layer: PackedLayer, rows: SelfAttentionRows): Tensor {
+    const { lengths, heads, scale, causal = false, radius = UNLIMITED } = rows;
+    return result(
+      "selfAttention",
+      this.#native.mlxcel_self_attention(
+        slot,
+        pointer(x),
+        pointer(layer.weight),
+        layer.outputs,
+        optional(layer.bias),
+        addressable(lengths),
+        lengths.length,
+        heads,
+        scale,
+        causal,
+        radius,
+        stream(),
+      ),
+    );
+  }
 
-    /** Turns each head of x [N, heads * headDim]; cos and sin [N, headDim / 2]. */
-    rope(x: Tensor, cos: Tensor, sin: Tensor): Tensor {
-      return result(
-        "rope",
-        native.mlxcel_rope(slot, pointer(x), pointer(cos), pointer(sin), stream()),
-      );
-    },
+  /** LayerNorm of each row of x [N, width]. */
+  layerNorm(x: Tensor, { weight, bias, eps }: NormParameters): Tensor {
+    return result(
+      "layerNorm",
+      this.#native.mlxcel_layer_norm(
+        slot,
+        pointer(x),
+        pointer(weight),
+        optional(bias),
+        eps,
+        stream(),
+      ),
+    );
+  }
 
-    /** The sum of one to three look-ups per token, normalised by `norm`: [N, width]. */
-    embed(lookUps: readonly LookUp[], norm?: NormParameters): Tensor {
-      const [first, second, third] = lookUps;
-      if (!first || lookUps.length > 3) {
-        throw new MlxError("embed", `takes one to three look-ups, not ${lookUps.length}`);
-      }
-      return result(
-        "embed",
-        native.mlxcel_embed(
-          slot,
-          pointer(first.indices),
-          pointer(first.table),
-          optional(second?.indices),
-          optional(second?.table),
-          optional(third?.indices),
-          optional(third?.table),
-          optional(norm?.weight),
-          optional(norm?.bias),
-          norm?.eps ?? 0,
-          stream(),
-        ),
-      );
-    },
+  /** RMSNorm of each row of x [N, width]. */
+  rmsNorm(x: Tensor, weight: Tensor, eps: number): Tensor {
+    return result(
+      "rmsNorm",
+      this.#native.mlxcel_rms_norm(slot, pointer(x), pointer(weight), eps, stream()),
+    );
+  }
 
-    /** Σ weights[n] x[n] over the tokens of each row: x [N, width], weights [N] -> [B, width]. */
-    pool(x: Tensor, weights: Tensor, lengths: Int32Array): Tensor {
-      return result(
-        "pool",
-        native.mlxcel_pool(
-          slot,
-          pointer(x),
-          pointer(weights),
-          addressable(lengths),
-          lengths.length,
-          stream(),
-        ),
-      );
-    },
+  /** Turns each head of x [N, heads * headDim]; cos and sin [N, headDim / 2]. */
+  rope(x: Tensor, cos: Tensor, sin: Tensor): Tensor {
+    return result(
+      "rope",
+      this.#native.mlxcel_rope(slot, pointer(x), pointer(cos), pointer(sin), stream()),
+    );
+  }
 
-    /** Element-wise; the shape stays. */
-    activate(x: Tensor, activation: ActivationKind): Tensor {
-      const kind = activationNumbers[activation];
-      return result("activate", native.mlxcel_activate(slot, pointer(x), kind, stream()));
-    },
-  };
+  /** The sum of one to three look-ups per token, normalised by `norm`: [N, width]. */
+  embed(lookUps: readonly LookUp[], norm?: NormParameters): Tensor {
+    const [first, second, third] = lookUps;
+    if (!first || lookUps.length > 3) {
+      throw new MlxError("embed", `takes one to three look-ups, not ${lookUps.length}`);
+    }
+    return result(
+      "embed",
+      this.#native.mlxcel_embed(
+        slot,
+        pointer(first.indices),
+        pointer(first.table),
+        optional(second?.indices),
+        optional(second?.table),
+        optional(third?.indices),
+        optional(third?.table),
+        optional(norm?.weight),
+        optional(norm?.bias),
+        norm?.eps ?? 0,
+        stream(),
+      ),
+    );
+  }
+
+  /** Σ weights[n] x[n] over the tokens of each row: x [N, width], weights [N] -> [B, width]. */
+  pool(x: Tensor, weights: Tensor, lengths: Int32Array): Tensor {
+    return result(
+      "pool",
+      this.#native.mlxcel_pool(
+        slot,
+        pointer(x),
+        pointer(weights),
+        addressable(lengths),
+        lengths.length,
+        stream(),
+      ),
+    );
+  }
+
+  /** Element-wise; the shape stays. */
+  activate(x: Tensor, activation: ActivationKind): Tensor {
+    const kind = activationNumbers[activation];
+    return result("activate", this.#native.mlxcel_activate(slot, pointer(x), kind, stream()));
+  }
 }
 
 // An empty typed array has no address.
 function addressable(lengths: Int32Array): Int32Array {
   return lengths.length === 0 ? noLengths : lengths;
 }
-
-/** Fused and vectorised operations on f32 tensors. They check shapes and throw MlxError; results are lazy. */
-export type Kernels = ReturnType<typeof kernelSet>;
 
 /** `off`, or the name of an instruction set instead of the best one. */
 const SETTING = "MLXCEL_KERNELS";
@@ -301,7 +310,7 @@ function available(): Kernels | undefined {
   }
   // What is left to OpenBLAS is small. Its threads would wait awake, on the cores that the kernels use.
   setBlasThreads(1);
-  return kernelSet(nativeKernels);
+  return new Kernels(nativeKernels);
 }
 
 const cpuKernels = available();

@@ -1,4 +1,4 @@
-/** Worker of kernels.test.ts: runs kernels on its own stream; answers whether every round gave the same numbers. */
+/** Worker of kernels-threads.test.ts: runs kernels on its own stream; answers whether every round gave the same numbers. */
 import * as mx from "./index.ts";
 
 declare const self: Worker;

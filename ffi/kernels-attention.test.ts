@@ -1,0 +1,141 @@
+import { describe, expect, test } from "bun:test";
+import * as mx from "./index.ts";
+import {
+  instructionSets,
+  kernels,
+  layer,
+  matrix,
+  numbers,
+  runWith,
+  worst,
+} from "./testing/kernels.ts";
+
+describe.skipIf(!kernels).each(instructionSets)("attention for %s", (name) => {
+  const run = <T>(body: (k: mx.Kernels) => T) => runWith(name, body);
+
+  interface Case {
+    readonly lengths: readonly number[];
+    readonly heads: number;
+    readonly kvHeads: number;
+    readonly headDim: number;
+    readonly causal?: boolean;
+    readonly radius?: number;
+    readonly past?: number;
+  }
+
+  /** Each row alone, by mlx's own attention. */
+  function plain(qkv: readonly mx.Tensor[], past: readonly mx.Tensor[], c: Case): Float32Array {
+    const head = (x: mx.Tensor, count: number) =>
+      mx.transpose(mx.reshape(x, [1, x.shape[0]!, count, c.headDim]), [0, 2, 1, 3]);
+    let start = 0;
+    const outputs = c.lengths.map((length) => {
+      const [q, k, v] = qkv.map((x) => mx.slice(x, [start, 0], [start + length, x.shape[1]!])) as [
+        mx.Tensor,
+        mx.Tensor,
+        mx.Tensor,
+      ];
+      start += length;
+      const [keys, values] =
+        past.length > 0
+          ? [mx.concatenate([past[0]!, k], 0), mx.concatenate([past[1]!, v], 0)]
+          : [k, v];
+      const earlier = keys.shape[0]! - length;
+      const mask = Float32Array.from({ length: length * keys.shape[0]! }, (_, i) => {
+        const [query, key] = [earlier + Math.floor(i / keys.shape[0]!), i % keys.shape[0]!];
+        const seen =
+          (!c.causal || key <= query) &&
+          (c.radius === undefined || Math.abs(key - query) <= c.radius);
+        return seen ? 0 : -Infinity;
+      });
+      const out = mx.scaledDotProductAttention(
+        head(q, c.heads),
+        head(keys, c.kvHeads),
+        head(values, c.kvHeads),
+        1 / Math.sqrt(c.headDim),
+        { mask: mx.fromFloat32(mask, [1, 1, length, keys.shape[0]!]) },
+      );
+      return mx.reshape(mx.transpose(out, [0, 2, 1, 3]), [length, c.heads * c.headDim]);
+    });
+    return mx.concatenate(outputs, 0).toFloat32();
+  }
+
+  const CASES: readonly Case[] = [
+    { lengths: [1], heads: 1, kvHeads: 1, headDim: 4 },
+    { lengths: [8, 3, 1], heads: 2, kvHeads: 2, headDim: 32 },
+    { lengths: [130, 7, 64], heads: 3, kvHeads: 3, headDim: 64 },
+    { lengths: [20, 61], heads: 4, kvHeads: 2, headDim: 96 },
+    { lengths: [33], heads: 4, kvHeads: 1, headDim: 128 },
+    { lengths: [17, 5], heads: 2, kvHeads: 1, headDim: 20 },
+    { lengths: [600, 513], heads: 1, kvHeads: 1, headDim: 32 },
+    { lengths: [1, 9, 70], heads: 2, kvHeads: 2, headDim: 32, causal: true },
+    { lengths: [1100, 3], heads: 2, kvHeads: 1, headDim: 64, causal: true },
+    { lengths: [90, 1, 4], heads: 2, kvHeads: 2, headDim: 64, radius: 0 },
+    { lengths: [90, 1, 700], heads: 2, kvHeads: 2, headDim: 64, radius: 5 },
+    { lengths: [300], heads: 1, kvHeads: 1, headDim: 64, radius: 64 },
+    { lengths: [300, 30], heads: 1, kvHeads: 1, headDim: 32, radius: 7, causal: true },
+    { lengths: [5, 1, 40], heads: 4, kvHeads: 2, headDim: 32, causal: true, past: 9 },
+    { lengths: [5, 300], heads: 2, kvHeads: 2, headDim: 128, causal: true, past: 700 },
+  ];
+
+  test.each(CASES)("%j", (c) => {
+    run((k) => {
+      const total = c.lengths.reduce((a, b) => a + b, 0);
+      const kvWidth = c.kvHeads * c.headDim;
+      const qkv = [c.heads * c.headDim, kvWidth, kvWidth].map((width, i) =>
+        matrix(total, width, i + 1, 2),
+      );
+      const past = c.past ? [matrix(c.past, kvWidth, 4, 2), matrix(c.past, kvWidth, 5, 2)] : [];
+      const actual = k.attention(qkv[0]!, qkv[1]!, qkv[2]!, {
+        ...c,
+        lengths: Int32Array.from(c.lengths),
+        scale: 1 / Math.sqrt(c.headDim),
+        past: c.past ? { keys: past[0]!, values: past[1]! } : undefined,
+      });
+      expect(worst(actual.toFloat32(), plain(qkv, past, c))).toBeLessThan(2e-6);
+    });
+  });
+
+  test("reads q, k and v in the columns of one matrix", () => {
+    run((k) => {
+      const [q, keys, values] = mx.split(matrix(12, 3 * 64, 1), 3, 1);
+      const rows = { lengths: Int32Array.of(5, 7), heads: 2, kvHeads: 2, scale: 0.2 };
+      const apart = [q!, keys!, values!].map((x) => mx.contiguous(x));
+      const actual = k.attention(q!, keys!, values!, rows).toFloat32();
+      expect(actual).toEqual(k.attention(apart[0]!, apart[1]!, apart[2]!, rows).toFloat32());
+    });
+  });
+
+  test.each([
+    [[3]],
+    [[40, 1, 7]],
+    [Array.from({ length: 60 }, (_, i) => (i % 9) + 1)],
+    [[300, 200]],
+  ])("self-attention is the attention of the layer's columns: rows of %j", (lengths) => {
+    run((k) => {
+      const total = lengths.reduce((a, b) => a + b, 0);
+      const rows = { lengths: Int32Array.from(lengths), heads: 3, scale: 0.3 };
+      const x = matrix(total, 50, 1);
+      const { packed } = layer(k, 50, 3 * 60, 2);
+      for (const mask of [{}, { causal: true }, { radius: 4 }]) {
+        const [q, keys, values] = mx.split(k.linear(x, packed), 3, 1);
+        const wanted = k.attention(q!, keys!, values!, { ...rows, kvHeads: 3, ...mask });
+        const actual = k.selfAttention(x, packed, { ...rows, ...mask });
+        expect(actual.toFloat32()).toEqual(wanted.toFloat32());
+      }
+    });
+  });
+
+  test("NaN stays in its row, huge scores stay finite, an infinite one does not", () => {
+    run((k) => {
+      const rows = { lengths: Int32Array.of(3, 20, 2), heads: 2, kvHeads: 2, scale: 0.5 };
+      const attend = (x: mx.Tensor) => k.attention(x, x, x, rows).toFloat32();
+      const values = numbers(25 * 64, 1);
+      values.fill(Number.NaN, 3 * 64, 23 * 64);
+      attend(mx.fromFloat32(values, [25, 64])).forEach((value, i) => {
+        expect(Number.isNaN(value)).toBe(i >= 3 * 64 && i < 23 * 64);
+      });
+      expect(attend(matrix(25, 64, 2, 1e8)).every(Number.isFinite)).toBe(true);
+      expect(attend(matrix(25, 64, 2, 1e25)).some(Number.isNaN)).toBe(true);
+    });
+  });
+});
