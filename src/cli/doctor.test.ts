@@ -83,12 +83,19 @@ describe("doctor", () => {
     expect(stderr.trim()).not.toContain("\n");
   });
 
-  test("restores the threads that it measured with", async () => {
+  test("measures with all cores, and restores the threads that were set", async () => {
     const mx = await import("../../ffi/index.ts");
     const before = mx.blasThreads();
-    const { matmul } = await doctor({ XDG_CACHE_HOME: home });
+    const { matmul, cpu } = await doctor({ XDG_CACHE_HOME: home });
     expect(mx.blasThreads()).toBe(before);
-    expect(matmul.threads).toBe(before ?? null);
+    expect(matmul.threads).toBe(before === undefined ? null : cpu.cores);
+  });
+
+  test("measures the kernels where models run on them", async () => {
+    const { device, matmul } = await doctor({ XDG_CACHE_HOME: home });
+    expect(matmul.kernelGflops).toEqual(device.kind === "cpu" ? expect.any(Number) : null);
+    const { stdout } = await runCommand([], { MLXCEL_KERNELS: "off" });
+    expect(stdout).not.toContain("cpu kernels");
   });
 
   test("shows warnings and a lone thread in words", async () => {

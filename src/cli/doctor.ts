@@ -32,7 +32,7 @@ export async function doctor(env: Environment): Promise<DoctorReport> {
   const mx = await import("../../ffi/index.ts");
   const kind = mx.openDevice("auto");
   const cores = availableParallelism();
-  const matmul = measureMatmul(mx);
+  const matmul = measureMatmul(mx, cores);
   const directory = localStore({ modelsDir: parseFlags([], env).flags.modelsDir, env });
   return {
     versions: { mlxcel: VERSION, bun: Bun.version, ...mx.versions },
@@ -88,7 +88,7 @@ export function describeReport(report: DoctorReport): string {
     matmul.oneThreadGflops === null ? "" : `, ${rate(matmul.oneThreadGflops)} on one thread`;
   const threads =
     matmul.threads === null ? "" : ` on ${matmul.threads} thread${matmul.threads === 1 ? "" : "s"}`;
-  const lines: readonly [string, string][] = [
+  const lines: readonly (readonly [string, string])[] = [
     ["mlxcel", `${mlxcel} (Bun ${bun}, MLX ${mlx}, mlx-c ${mlxc})`],
     ["platform", report.platform],
     ["cpu", `${cpu.model}, ${cpu.cores} cores`],
@@ -99,6 +99,9 @@ export function describeReport(report: DoctorReport): string {
       "f32 matmul",
       `${rate(matmul.bestGflops)} at best, ${rate(matmul.medianGflops)} median${threads}${oneThread} (${matmul.shape.join(" x ")})`,
     ],
+    ...(matmul.kernelGflops === null
+      ? []
+      : [["cpu kernels", `${rate(matmul.kernelGflops)} at best on the same product`] as const]),
     ["models", `${store.directory}${store.models.length === 0 ? " (none)" : ""}`],
     ...store.models.map((name): [string, string] => ["", name]),
     ...report.warnings.map((warning): [string, string] => ["warning", warning]),
