@@ -47,6 +47,9 @@ export async function serve(settings: ServeSettings): Promise<number> {
   }
 }
 
+/** A supervisor that signals a whole group reaches this process twice: directly and through `npm start`. */
+const ONE_STOP_MS = 300;
+
 /** Long enough for the answers to leave that a second signal brings about. */
 const LAST_ANSWERS_MS = 500;
 
@@ -55,7 +58,7 @@ async function stop(server: RunningServer, hosts: Hosts, logger: Logger): Promis
     logger.info("finishing the requests that run; a second signal ends them");
   }
   const stopped = server.stop();
-  await Promise.race([stopped, nextStopSignal()]);
+  await Promise.race([stopped, nextStopSignal(ONE_STOP_MS)]);
   close(hosts);
   await Promise.race([stopped, Bun.sleep(LAST_ANSWERS_MS)]);
   logger.info("stopped");
@@ -98,9 +101,13 @@ function warnOfCappedLength(
   );
 }
 
-/** Resolves to undefined when the process is told to stop. */
-function nextStopSignal(): Promise<undefined> {
+/** Resolves to undefined when the process is told to stop, from `ignoredMs` from now on. */
+function nextStopSignal(ignoredMs = 0): Promise<undefined> {
+  const fromMs = performance.now() + ignoredMs;
   return new Promise((resolve) => {
-    for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => resolve(undefined));
+    const onSignal = () => {
+      if (performance.now() >= fromMs) resolve(undefined);
+    };
+    for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, onSignal);
   });
 }

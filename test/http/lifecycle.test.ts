@@ -300,9 +300,21 @@ describe("the end", () => {
       return response?.status !== 200;
     }, "it does not refuse new requests");
     expect(server.stderr()).toContain("finishing the requests that run");
+    await Bun.sleep(400);
     expect(await server.stop()).toBe(0);
     expect(await refusalOf(await cut)).toMatchObject({ status: 503, type: "unavailable_error" });
     expect(server.stderr().trimEnd()).toEndWith("stopped");
+  });
+
+  test("a signal that arrives twice at once counts as one", async () => {
+    await using server = await startServer(["--embedding-model", slow.directory]);
+    const texts = shuffledTexts(1000, 90);
+    const running = embed(server, { input: texts });
+    await Bun.sleep(100);
+    process.kill(server.pid, "SIGTERM");
+    await Bun.sleep(20);
+    expect(await server.stop()).toBe(0);
+    expect((await running).vectors).toHaveLength(texts.length);
   });
 
   test("a client that never finishes its request does not hold it up", async () => {
