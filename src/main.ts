@@ -81,6 +81,8 @@ async function unknownCommand(command: string): Promise<string> {
 
 /** One line on stderr: 2 for a wrong command line, 1 for everything else. Stack traces only under MLXCEL_DEBUG=1. */
 function fail(error: unknown): never {
+  // the reader of our output has enough, as in `mlxcel embed … | head`
+  if (error instanceof Error && "code" in error && error.code === "EPIPE") process.exit(1);
   const message = error instanceof Error ? error.message : String(error);
   const firstLine = message.trim().split("\n", 1)[0] || "unknown error";
   const stack =

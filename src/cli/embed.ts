@@ -13,7 +13,7 @@ import { npyFile } from "./npy.ts";
 import { remark, terminalColumns, withNewline, withProgress, writeAnswer } from "./output.ts";
 import { readCommandLine, type Environment } from "./parse.ts";
 import { shortText, tableText } from "./table.ts";
-import { readTexts } from "./text-file.ts";
+import { readItems, textOf } from "./text-file.ts";
 import { UsageError } from "./usage-error.ts";
 import { oneOf, onOff, text, wholeNumber } from "./values.ts";
 
@@ -141,7 +141,8 @@ function checkOutput({ json, npy, output }: EmbedFlags): void {
 }
 
 async function inputTexts({ text = [], file, jsonl }: EmbedFlags): Promise<string[]> {
-  const texts = [...text, ...(file === undefined ? [] : await readTexts({ path: file, jsonl }))];
+  const items = file === undefined ? [] : await readItems({ path: file, jsonl });
+  const texts = [...text, ...items.map(textOf)];
   if (texts.length === 0) throw new UsageError("nothing to embed: give -t TEXT or --file FILE");
   return texts;
 }

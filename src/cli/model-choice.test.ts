@@ -123,7 +123,7 @@ describe("which kinds are served", () => {
       "--embedding serves embeddings only: --reranker-model owner/ranker is not loaded",
     ]);
     expect(choice(`${both} --rerank`).notices).toEqual([
-      "--rerank serves ranking only: --embedding-model owner/embedder is not loaded",
+      "--rerank serves ranking only (add --embedding for both): --embedding-model owner/embedder is not loaded",
     ]);
     expect(choice(both).notices).toEqual([]);
   });

@@ -53,7 +53,11 @@ export function chooseModels(flags: Flags, env: Environment): ModelChoice {
     reranker: chosen(reranker),
     embedderRanks: ranks && !reranker,
     notices: [
-      ...unused(named.embedder, embedder, "--rerank serves ranking only"),
+      ...unused(
+        named.embedder,
+        embedder,
+        "--rerank serves ranking only (add --embedding for both)",
+      ),
       ...unused(named.reranker, reranker, "--embedding serves embeddings only"),
     ],
   };

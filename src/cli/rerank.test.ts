@@ -37,6 +37,18 @@ describe.each(["rerank-bert", "rerank-qwen3", "bert-mean"])("%s", (model) => {
   });
 });
 
+test("JSON lines come back whole, with all their keys", async () => {
+  const path = join(temporaryDirectory("rerank"), "docs.jsonl");
+  await Bun.write(path, '{"text":"a cat","id":7}\n"a dog"\n');
+  const command = ["rerank", "-m", fixture("rerank-bert"), "-q", QUERY, "--json", "--file", path];
+  const { stdout } = await mlxcel(command);
+  const { results }: { results: { document: unknown }[] } = JSON.parse(stdout);
+  const documents = results.map(({ document }) => document);
+  expect(documents).toHaveLength(2);
+  expect(documents).toContainEqual({ text: "a cat", id: 7 });
+  expect(documents).toContainEqual("a dog");
+});
+
 test("--top-n keeps the best", async () => {
   const all = await ranked("rerank-bert", ["-d", ...DOCUMENTS]);
   const best = await ranked("rerank-bert", ["-d", ...DOCUMENTS, "--top-n", "2"]);

@@ -13,7 +13,7 @@ import { asUsage, LocalModel } from "./local-model.ts";
 import { remark, terminalColumns, withNewline, withProgress, writeAnswer } from "./output.ts";
 import { readCommandLine, type Environment } from "./parse.ts";
 import { shortText, tableText } from "./table.ts";
-import { readTexts } from "./text-file.ts";
+import { readItems, textOf, type FileItem } from "./text-file.ts";
 import { UsageError } from "./usage-error.ts";
 import { onOff, text, wholeNumber } from "./values.ts";
 
@@ -128,15 +128,15 @@ export async function rerank(args: readonly string[], env: Environment): Promise
 /** Few enough for the progress to move, and many full batches for the worker. */
 const CHUNK_DOCUMENTS = 256;
 
-async function inputDocuments({ document = [], file, jsonl }: RerankFlags): Promise<string[]> {
-  const lines = file === undefined ? [] : await readTexts({ path: file, jsonl });
+async function inputDocuments({ document = [], file, jsonl }: RerankFlags): Promise<FileItem[]> {
+  const lines = file === undefined ? [] : await readItems({ path: file, jsonl });
   const documents = [...document, ...lines];
   if (documents.length === 0) throw new UsageError("nothing to rank: give -d DOC or --file FILE");
   return documents;
 }
 
 interface Ranked {
-  readonly documents: readonly string[];
+  readonly documents: readonly FileItem[];
   readonly result: RerankResult;
   readonly render: RankingOptions;
 }
@@ -151,7 +151,7 @@ function rankingTable({ documents, result, render }: Ranked, colour: boolean): s
   const rows = order.map((item) => [
     (scores[item] ?? 0).toFixed(4),
     String(item),
-    shortText(documents[item] ?? "", textColumns),
+    shortText(textOf(documents[item] ?? ""), textColumns),
   ]);
   const columns = [
     { title: "score", align: "right" },

@@ -173,7 +173,7 @@ describe("access", () => {
 test("a model that the flags for kinds switch off is named in a notice", () => {
   const both = ["-m", "owner/embedder", "--reranker-model", "owner/ranker"];
   expect(settings([...both, "--rerank"]).notices).toEqual([
-    "--rerank serves ranking only: -m owner/embedder is not loaded",
+    "--rerank serves ranking only (add --embedding for both): -m owner/embedder is not loaded",
   ]);
 });
 

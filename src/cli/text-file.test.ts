@@ -1,13 +1,13 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { temporaryDirectory } from "../../test/fixtures/fixtures.ts";
-import { readTexts } from "./text-file.ts";
+import { readItems, textOf } from "./text-file.ts";
 import { UsageError } from "./usage-error.ts";
 
 async function read(name: string, content: string, jsonl = false): Promise<string[]> {
   const path = join(temporaryDirectory("texts"), name);
   await Bun.write(path, content);
-  return readTexts({ path, jsonl });
+  return (await readItems({ path, jsonl })).map(textOf);
 }
 
 test("a text per line, whatever the line ends and with or without the last one", async () => {
@@ -24,13 +24,20 @@ test("JSON lines by the file's name, or when the flag says so", async () => {
   expect(await read("texts.txt", content, true)).toEqual(["a\nb", "c"]);
 });
 
+test("JSON lines keep their other keys, and blank ones between them count for nothing", async () => {
+  const path = join(temporaryDirectory("texts"), "texts.jsonl");
+  await Bun.write(path, '{"text":"a","id":7}\n\n"b"\n\n');
+  const items: readonly unknown[] = await readItems({ path, jsonl: false });
+  expect(items).toEqual([{ text: "a", id: 7 }, "b"]);
+});
+
 test.each([
   ["texts.txt", "", "is empty"],
   ["texts.txt", "a\n\nb\n", "line 2 is blank"],
   ["texts.txt", "a\n \t\n", "line 2 is blank"],
   ["texts.jsonl", '"a"\n{"txt":"b"}', "line 2 is no JSON string and no object with text"],
   ["texts.jsonl", '"a"\n5', "line 2 is no JSON string"],
-  ["texts.jsonl", "plain", "line 1 is no JSON string"],
+  ["texts.jsonl", "plain", "line 1 is not valid JSON"],
   ["texts.jsonl", '{"text":5}', "line 1 is no JSON string"],
   ["texts.jsonl", '""', "line 1 is blank"],
 ])("%s %j: %s", async (name, content, message) => {
@@ -38,5 +45,5 @@ test.each([
 });
 
 test("a file that is not there is a wrong command line", async () => {
-  await expect(readTexts({ path: "/no/such/file", jsonl: false })).rejects.toThrow(UsageError);
+  await expect(readItems({ path: "/no/such/file", jsonl: false })).rejects.toThrow(UsageError);
 });

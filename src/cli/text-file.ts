@@ -9,11 +9,19 @@ export interface TextFile {
   readonly jsonl: boolean;
 }
 
+/** A line of a file: a text, or an object of a JSON file that holds one beside other keys. */
+export type FileItem = string | { readonly text: string };
+
+export function textOf(item: FileItem): string {
+  return typeof item === "string" ? item : item.text;
+}
+
 /**
- * The texts of a file, one per line; a line end at the very end starts no further text.
+ * The items of a file, one per line; a line end at the very end starts no further one, and blank lines between JSON
+ * lines count for nothing.
  * @throws Error one line, naming the file and the line
  */
-export async function readTexts({ path, jsonl }: TextFile): Promise<string[]> {
+export async function readItems({ path, jsonl }: TextFile): Promise<FileItem[]> {
   const name = path === "-" ? "stdin" : path;
   if (path !== "-" && !existsSync(path)) throw new UsageError(`--file ${path}: no such file`);
   const content = path === "-" ? await Bun.stdin.text() : readFlagFile("--file", path);
@@ -21,27 +29,30 @@ export async function readTexts({ path, jsonl }: TextFile): Promise<string[]> {
   if (lines.at(-1) === "") lines.pop();
   if (lines.length === 0) throw new Error(`${name} is empty; write one text per line`);
   const isJson = jsonl || /\.(jsonl|ndjson)$/i.test(path);
-  return lines.map((line, i) => {
-    const text = isJson ? textOfJson(line) : line;
-    if (text === undefined) {
-      throw new Error(`${name} line ${i + 1} is no JSON string and no object with text`);
-    }
-    if (text.trim() === "") throw new Error(`${name} line ${i + 1} is blank; every line is a text`);
-    return text;
+  return lines.flatMap((line, i) => {
+    if (isJson && line.trim() === "") return [];
+    const at = `${name} line ${i + 1}`;
+    const item = isJson ? jsonItem(line, at) : line;
+    if (textOf(item).trim() === "") throw new Error(`${at} is blank; every line is a text`);
+    return [item];
   });
 }
 
-function textOfJson(line: string): string | undefined {
-  const value = parsed(line);
-  if (typeof value === "string") return value;
-  const isObject = typeof value === "object" && value !== null && "text" in value;
-  return isObject && typeof value.text === "string" ? value.text : undefined;
+function jsonItem(line: string, at: string): FileItem {
+  const value = parsedJson(line, at);
+  if (typeof value === "string" || hasText(value)) return value;
+  throw new Error(`${at} is no JSON string and no object with text`);
 }
 
-function parsed(line: string): unknown {
+function hasText(value: unknown): value is { readonly text: string } {
+  const isObject = typeof value === "object" && value !== null && "text" in value;
+  return isObject && typeof value.text === "string";
+}
+
+function parsedJson(line: string, at: string): unknown {
   try {
     return JSON.parse(line);
-  } catch {
-    return undefined; // reported with its line number
+  } catch (error) {
+    throw new Error(`${at} is not valid JSON: ${error instanceof Error ? error.message : error}`);
   }
 }

@@ -33,7 +33,8 @@ export function rankedItems(value: unknown, name: string): EmbedItem[] {
 export function rankedText(item: unknown, at: string): string {
   const text = typeof item === "object" && item !== null ? textOfObject(item, at) : item;
   if (text === null || text === undefined) {
-    throw new Failure("invalid", `${at} is missing: give ${SHAPE}`, at);
+    const problem = text === item ? "is missing" : "has no text";
+    throw new Failure("invalid", `${at} ${problem}: give ${SHAPE}`, at);
   }
   if (typeof text !== "string") throw new Failure("invalid", `${at} must be ${SHAPE}`, at);
   if (text.trim() === "") {
