@@ -119,7 +119,7 @@ describe("mlxcel rerank", () => {
     const texts = ["first", "second line", "third"];
     const wanted = await ranked([...asked, "-d", ...texts]);
     const plain = file("docs.txt", "second line\r\nthird\r\n");
-    const json = '"second line"\n{"text":"third","id":7}\n';
+    const json = '"second line"\n"third"\n';
     expect(await ranked([...asked, "-d", "first", "--file", plain])).toEqual(wanted);
     const jsonl = file("docs.jsonl", json);
     expect(await ranked([...asked, "-d", "first", "-f", jsonl])).toEqual(wanted);

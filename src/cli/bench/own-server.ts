@@ -6,6 +6,7 @@ import { freePort, startServer, type StartedServer } from "./started-server.ts";
 
 /** Load tests need more than the default of 8. */
 const QUEUE_DEPTH = 512;
+const POLL_MS = 5;
 const MAIN = fileURLToPath(new URL("../../main.ts", import.meta.url));
 
 export interface OwnServerOptions {
@@ -33,6 +34,8 @@ export async function startOwnServer(options: OwnServerOptions): Promise<Started
     port,
     env: Object.fromEntries(open),
   });
+  // A vector came back, but the reranker may still be loading.
+  while ((await fetch(`${server.target.url}/health`)).status === 503) await Bun.sleep(POLL_MS);
   const names = {
     model: basename(model),
     rerankModel: reranker === undefined ? undefined : basename(reranker),
