@@ -58,12 +58,12 @@ describe("a cut text has the first tokens of the whole text", () => {
   });
 });
 
-/** Encodes a long text to `maxLength` tokens and tells how many characters the tokenizer went through for it. */
-function charactersSeen(name: string, text: string, maxLength: number): number {
+/** Encodes a long text to `wanted` tokens and tells how many characters the tokenizer went through for it. */
+function charactersSeen(name: string, text: string, maxLength: number, wanted = maxLength): number {
   const tokenizer = Tokenizer.load(fixture(name));
   const encode = spyOn(LibraryTokenizer.prototype, "encode");
   try {
-    expect(tokenizer.encode(text, { maxLength }).ids).toHaveLength(maxLength);
+    expect(tokenizer.encode(text, { maxLength }).ids).toHaveLength(wanted);
     return encode.mock.calls.reduce((seen, [part]) => seen + part.length, 0);
   } finally {
     encode.mockRestore();
@@ -84,6 +84,14 @@ test("ten megabytes without a space cost no more than the limit asks for", () =>
 test("100 000 equal letters are cut at the limit", () => {
   for (const name of NAMES.filter((name) => name !== "bert-mean")) {
     expect(charactersSeen(name, "a".repeat(100_000), 256)).toBeLessThan(300_000);
+  }
+});
+
+test("a WordPiece word of ten megabytes, marks included, is one unknown token at a bounded cost", () => {
+  const wanted = Tokenizer.load(fixture("bert-mean")).encode(`${"w".repeat(200)} end`).ids.length;
+  for (const letter of ["w", "e\u0301\u0323"]) {
+    const text = `${letter.repeat(10_000_000 / letter.length)} end`;
+    expect(charactersSeen("bert-mean", text, 256, wanted)).toBeLessThan(1_000_000);
   }
 });
 

@@ -9,6 +9,13 @@ const LOOK_BACK_CHARS = 1024;
 /** Merges of byte pairs decide within a few tokens; what follows a cut has no say further back than this. */
 const UNSETTLED_BPE_TOKENS = 256;
 
+/**
+ * A WordPiece word over some hundred characters is one unknown token, or the part of it that normalizing leaves: what
+ * comes after this many characters does not matter, unless nearly all of them are dropped marks.
+ */
+const LONGEST_WORD_CHARS = 65_536;
+const WORD = /[\p{L}\p{M}\p{N}]+/gu;
+
 const SPACE = 0x20;
 const WHITESPACE = /[\s\u0085]/;
 
@@ -30,11 +37,13 @@ export class LeadingTokens {
   readonly #encodeWhole: (text: string) => EncodedPart;
   readonly #splitsAtSpaces: boolean;
   readonly #unsettledTokens: number;
+  readonly #isWordPiece: boolean;
 
   constructor(file: TokenizerFile, encodeWhole: (text: string) => EncodedPart) {
     this.#encodeWhole = encodeWhole;
     this.#splitsAtSpaces = splitsAtSpaces(file);
     this.#unsettledTokens = unsettledTokens(file);
+    this.#isWordPiece = file.model.type === "WordPiece";
   }
 
   /** The first `count` tokens of a text, or all where it has fewer. Well-formed UTF-16 only. */
@@ -42,14 +51,22 @@ export class LeadingTokens {
     let length = Math.max(WHOLE_BELOW_CHARS, count * CHARS_PER_TOKEN);
     for (; length < text.length; length *= 2) {
       const end = cutAt(text, length);
-      const { ids, unsettledTokens = 0 } = this.#encodeWhole(text.slice(0, end));
+      const { ids, unsettledTokens = 0 } = this.#encode(text.slice(0, end), count);
       const settled =
         this.#splitsAtSpaces && text.charCodeAt(end) === SPACE
           ? ids.length
           : ids.length - this.#unsettledTokens - unsettledTokens;
       if (settled >= count) return ids.subarray(0, count);
     }
-    return this.#encodeWhole(text).ids.subarray(0, count);
+    return this.#encode(text, count).ids.subarray(0, count);
+  }
+
+  /** Enough of the text to know its first `count` tokens. */
+  #encode(text: string, count: number): EncodedPart {
+    // a word of Chinese has a token per character
+    const cutsWords = this.#isWordPiece && count <= LONGEST_WORD_CHARS;
+    if (!cutsWords || text.length <= LONGEST_WORD_CHARS) return this.#encodeWhole(text);
+    return this.#encodeWhole(text.replace(WORD, (word) => word.slice(0, LONGEST_WORD_CHARS)));
   }
 }
 

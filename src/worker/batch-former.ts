@@ -33,9 +33,15 @@ export function bulkBatchTokens({ budgetTokens }: BatchLimits, pace: Pace): numb
 const MAX_OVERTAKES = 2;
 
 /**
+ * Bulk jobs that take turns. The others wait in the queue, where admission counts them: were all to start, they would
+ * slow one another down until each ran into its timeout.
+ */
+const BULK_TURNS = 4;
+
+/**
  * Decides which rows run next. A batch is filled across jobs up to a budget of tokens. Small jobs have a lane of their
- * own that goes first; a bulk job is overtaken a bounded number of times and runs in slices, taking turns with other
- * bulk jobs. Within a lane jobs are served in order of arrival.
+ * own that goes first; a bulk job is overtaken a bounded number of times and runs in slices, taking turns with a few
+ * other bulk jobs. Within a lane jobs are served in order of arrival.
  */
 export class BatchFormer<Row extends BatchRow> {
   /** Jobs with rows that are in no batch yet. */
@@ -79,9 +85,9 @@ export class BatchFormer<Row extends BatchRow> {
       ...this.limits,
       budgetTokens: bulkBatchTokens(this.limits, this.pace),
     });
-    // The jobs take turns: one that has rows left goes behind the others.
+    // One that has rows left goes behind the others that take turns.
     const [unfinished] = this.bulk.splice(0, 1);
-    if (unfinished) this.bulk.push(unfinished);
+    if (unfinished) this.bulk.splice(BULK_TURNS - 1, 0, unfinished);
     return draft;
   }
 

@@ -184,6 +184,15 @@ test("bulk jobs take turns", async () => {
   expect(runs.slice(0, 6)).toEqual(["b", "c", "b", "c", "b", "c"]);
 });
 
+test("only a few bulk jobs share the model; the others wait, where admission counts them", async () => {
+  const engine = newEngine({ ...NO_LIMITS, budgetTokens: 256 });
+  const jobs = Array.from({ length: 7 }, (_, i) => engine.submit(bulk("b", 40 + i)));
+  while (engine.batches.length < 12) await Bun.sleep(1);
+  expect(engine.started).toEqual([0, 1, 2, 3]);
+  for (const job of jobs) await job.answer;
+  expect(engine.started).toEqual([0, 1, 2, 3, 4, 5, 6]);
+});
+
 test("rows of a window leave it longest first, and come back in the order of the request", async () => {
   const engine = newEngine({ ...NO_LIMITS, maxRows: 8 });
   const items = texts(40);

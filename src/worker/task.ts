@@ -120,7 +120,8 @@ export abstract class Task<Row extends BatchRow = BatchRow> {
     while (
       this.windowEnd < this.count &&
       this.windowEnd - first < WINDOW_ITEMS &&
-      tokens < WINDOW_TOKENS
+      tokens < WINDOW_TOKENS &&
+      (this.windowEnd === first || !this.aborted)
     ) {
       tokens += this.row(this.windowEnd++).ids.length;
     }
