@@ -26,23 +26,16 @@ const SINK_KEY = "mlxcel:mlx-error-sink";
 let sink: MemoryStream | undefined;
 
 /**
- * Where this process keeps error texts on a foreign build of mlx-c, for `installErrorHandler` in a thread that was
- * not started by this one; it survives postMessage. Undefined where no sharing is needed.
- */
-export function errorSink(): unknown {
-  return sink;
-}
-
-/**
  * Replaces mlx-c's own error handler, which ends the process, by a native one that keeps the text: mlx may call it
  * on any thread, so it must not be a JavaScript callback. Importing ffi does this by itself. Workers find the sink of
- * the thread that started them if that thread imports ffi first; otherwise hand them its `errorSink()`.
+ * the thread that started them if that thread imports ffi first.
  */
-export function installErrorHandler(shared: unknown = getEnvironmentData(SINK_KEY)): void {
+export function installErrorHandler(): void {
   if (additions) {
     mlx.mlx_set_error_handler(symbolAddress(libraryPath, "mlxcel_error_handler"), 0, 0);
     return;
   }
+  const shared = getEnvironmentData(SINK_KEY);
   sink = isMemoryStream(shared) ? shared : openMemoryStream();
   setEnvironmentData(SINK_KEY, { ...sink });
   catchErrors(sink);

@@ -52,7 +52,7 @@ export {
 } from "./creation.ts";
 export { deviceName } from "./device-name.ts";
 export type { Dtype } from "./dtype.ts";
-export { errorSink, installErrorHandler, MlxError } from "./error.ts";
+export { installErrorHandler, MlxError } from "./error.ts";
 export { asyncEvaluate, evaluate } from "./evaluate.ts";
 export {
   type AttentionMask,

@@ -69,7 +69,7 @@ export class WorkerHost implements Provider {
   submit(job: Job, signal: AbortSignal): Promise<Result> {
     if (this.state !== "ready" || !this.worker) return Promise.reject(this.notReady());
     if (signal.aborted) return Promise.reject(cancelled());
-    if (this.waiting >= this.options.queueDepth) return Promise.reject(this.queueFull());
+    if (this.waiting >= this.queueDepth) return Promise.reject(this.queueFull());
     return this.admit(this.worker, job, signal);
   }
 
@@ -221,7 +221,7 @@ export class WorkerHost implements Provider {
 
   private queueFull(): Failure {
     const message =
-      `the queue of ${this.id} is full (${this.options.queueDepth} requests wait); ` +
+      `the queue of ${this.id} is full (${this.queueDepth} requests wait); ` +
       `retry later, or start with a larger --embedding-queue-depth`;
     return new Failure("busy", message);
   }

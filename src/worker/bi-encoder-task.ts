@@ -25,10 +25,7 @@ export class BiEncoderTask extends Task<EmbedRow> {
     private readonly model: VectorModel,
   ) {
     const texts = [job.query, ...textsOf(job.items)];
-    const estimatedTokens = texts.reduce(
-      (sum, text) => sum + estimatedTextTokens(text, model.maxLength),
-      0,
-    );
+    const estimatedTokens = estimatedTextTokens(texts, model.maxLength);
     super(id, abort, { items: texts.length, estimatedTokens }, !job.truncate);
     this.texts = texts;
     this.vectors = new Array(texts.length);

@@ -106,7 +106,8 @@ export type ResultOf<J extends Job> = Extract<Result, { kind: J["kind"] }>;
 /** Facts about a loaded model; everything that requests are validated against before they are queued. */
 export type ModelInfo = EmbedderInfo | RerankerInfo;
 
-interface LoadedModel {
+/** What is known of every loaded model. */
+export interface LoadedModel {
   /** `model_type` of the checkpoint. */
   readonly family: string;
   /** Longest row in tokens, specials included. */

@@ -4,7 +4,15 @@ import { loadReranker } from "../models/load-reranker.ts";
 import { bulkBatchTokens, type BatchLimits } from "./batch-former.ts";
 import { calibrate } from "./calibrate.ts";
 import { Engine, type EngineEvents } from "./engine.ts";
-import type { EmbedderInfo, EmbedJob, Job, ModelInfo, RerankerInfo, RerankJob } from "./job.ts";
+import type {
+  EmbedderInfo,
+  EmbedJob,
+  Job,
+  LoadedModel,
+  ModelInfo,
+  RerankerInfo,
+  RerankJob,
+} from "./job.ts";
 import { Pace } from "./pace.ts";
 import type { WorkerSettings } from "./protocol.ts";
 import type { BatchRow } from "./task.ts";
@@ -47,18 +55,12 @@ function openEmbedder(
   );
   const info: EmbedderInfo = {
     kind: "embedding",
-    family: model.family,
+    ...loadedModel(model, device, batchTokens),
     dim: model.dim,
-    maxLength: model.maxLength,
-    vocabSize: model.vocabSize,
     pooling: model.pooling,
     normalization: model.normalization,
     multiVector: model.multiVector,
     promptNames: model.promptNames,
-    storedDtype: model.storedDtype,
-    weightBytes: model.weightBytes,
-    device,
-    batchTokens,
   };
   return { info, submit: (id, job, abort) => engine.submit(id, job, abort) };
 }
@@ -78,16 +80,19 @@ function openReranker(
   );
   const info: RerankerInfo = {
     kind: "reranker",
-    family: model.family,
-    maxLength: model.maxLength,
-    vocabSize: model.vocabSize,
+    ...loadedModel(model, device, batchTokens),
     takesInstruction: model.takesInstruction,
-    storedDtype: model.storedDtype,
-    weightBytes: model.weightBytes,
-    device,
-    batchTokens,
   };
   return { info, submit: (id, job, abort) => engine.submit(id, job, abort) };
+}
+
+function loadedModel(
+  model: Omit<LoadedModel, "device" | "batchTokens">,
+  device: "cpu" | "gpu",
+  batchTokens: number,
+): LoadedModel {
+  const { family, maxLength, vocabSize, storedDtype, weightBytes } = model;
+  return { family, maxLength, vocabSize, storedDtype, weightBytes, device, batchTokens };
 }
 
 interface RunOptions {

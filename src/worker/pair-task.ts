@@ -20,11 +20,8 @@ export class PairTask extends Task<PairRow> {
     private readonly model: Pick<Reranker, "prepare" | "maxLength">,
   ) {
     const documents = textsOf(job.items);
-    const { query } = job;
-    const estimatedTokens = documents.reduce(
-      (sum, document) => sum + estimatedTextTokens(query + document, model.maxLength),
-      0,
-    );
+    const pairs = documents.map((document) => job.query + document);
+    const estimatedTokens = estimatedTextTokens(pairs, model.maxLength);
     super(id, abort, { items: documents.length, estimatedTokens }, !job.truncate);
     this.documents = documents;
     this.logits = new Float32Array(documents.length);

@@ -1,9 +1,8 @@
 import { beforeAll, expect, test } from "bun:test";
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
 import { z } from "zod";
 import * as mx from "../../ffi/index.ts";
 import { fixture } from "../../test/fixtures/fixtures.ts";
+import { rerankCase, rerankReference } from "../../test/fixtures/rerank-reference.ts";
 import { loadReranker } from "../models/load-reranker.ts";
 import type { PairRow, PreparedQuery, Reranker } from "../pipeline/reranker.ts";
 import { Engine } from "./engine.ts";
@@ -13,27 +12,9 @@ import { Pace } from "./pace.ts";
 import { rerankerWorkload } from "./workload.ts";
 
 const NO_LIMITS = { budgetTokens: 1e6, maxRows: Number.POSITIVE_INFINITY };
-const expectedSchema = z.object({
-  cases: z.array(
-    z.object({
-      input: z.object({
-        query: z.string(),
-        document: z.string(),
-        instruction: z.string().nullish(),
-      }),
-      logit: z.number(),
-      score: z.number(),
-      token_ids: z.array(z.number()),
-    }),
-  ),
-});
+const referenceSchema = z.object({ cases: z.array(rerankCase) });
 
 beforeAll(() => void mx.openDevice("cpu"));
-
-function referenceCases(name: string) {
-  const text = readFileSync(join(fixture(name), "expected.json"), "utf8");
-  return expectedSchema.parse(JSON.parse(text)).cases;
-}
 
 /** An engine over a real reranker, with a record of its batches and of the queries that it let go. */
 function newEngine(name: string, limits = NO_LIMITS) {
@@ -103,12 +84,12 @@ const RERANKERS = ["rerank-bert", "rerank-xlm-roberta", "rerank-modernbert-mean"
 test.each(RERANKERS)(
   "%s: scores are those of the reference, whatever shares the batch",
   async (name) => {
-    const cases = referenceCases(name);
+    const { cases } = rerankReference(name, referenceSchema);
     const engine = newEngine(name, { budgetTokens: 700, maxRows: 5 });
     const results = await Promise.all(
       cases.map(({ input: { query, document, instruction } }) =>
         engine.rank(query, [document, "an unrelated line", document], {
-          instruction: instruction ?? undefined,
+          instruction,
         }),
       ),
     );

@@ -1,12 +1,11 @@
 /** What every sequence classifier must do: give the reference's ids, logits and scores, alone and in any batch. */
 import { describe, expect, test } from "bun:test";
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
 import { z } from "zod";
 import * as mx from "../../ffi/index.ts";
 import { loadReranker } from "../../src/models/load-reranker.ts";
 import type { PairRow } from "../../src/pipeline/reranker.ts";
 import { fixture } from "../fixtures/fixtures.ts";
+import { rerankCase, rerankReference } from "../fixtures/rerank-reference.ts";
 import { shuffled } from "./reference.ts";
 
 /** Relative to max(1, the logit). */
@@ -16,19 +15,7 @@ const SCORE_TOLERANCE = 1e-5;
 const referenceSchema = z.object({
   family: z.string(),
   max_length: z.int(),
-  cases: z
-    .array(
-      z.object({
-        name: z.string(),
-        input: z.object({ query: z.string(), document: z.string() }),
-        token_ids: z.array(z.int()),
-        token_type_ids: z.array(z.int()).optional(),
-        prompt_tokens: z.int(),
-        logit: z.number(),
-        score: z.number(),
-      }),
-    )
-    .min(1),
+  cases: z.array(rerankCase.extend({ token_type_ids: z.array(z.int()).optional() })).min(1),
 });
 
 const device = mx.openDevice("cpu");
@@ -38,8 +25,7 @@ export function describeCrossEncoders(fixtures: readonly string[]): void {
 }
 
 function ranksAsReference(name: string): void {
-  const file = readFileSync(join(fixture(name), "expected.json"), "utf8");
-  const { cases, ...facts } = referenceSchema.parse(JSON.parse(file));
+  const { cases, ...facts } = rerankReference(name, referenceSchema);
   const model = loadReranker({ directory: fixture(name), device });
   const rows = cases.map(({ input }) => model.prepare(input.query).pair(input.document));
 

@@ -1,7 +1,5 @@
 /** The generative Qwen3 reranker against reference numbers, alone and beside other documents of its query. */
 import { describe, expect, test } from "bun:test";
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
 import { z } from "zod";
 import * as mx from "../../ffi/index.ts";
 import { readCheckpoint } from "../../src/checkpoint/checkpoint.ts";
@@ -9,6 +7,7 @@ import { readYesNoParts } from "../../src/models/load-yes-no-reranker.ts";
 import type { PairRow } from "../../src/pipeline/reranker.ts";
 import { YesNoReranker } from "../../src/pipeline/yes-no-reranker.ts";
 import { fixture } from "../fixtures/fixtures.ts";
+import { rerankCase, rerankReference } from "../fixtures/rerank-reference.ts";
 import { expectClose, shuffled } from "./reference.ts";
 
 /** Relative to max(1, the logit). */
@@ -20,30 +19,13 @@ const referenceSchema = z.object({
   no_token_id: z.int(),
   prefix_tokens: z.int(),
   suffix_tokens: z.int(),
-  cases: z.array(
-    z.object({
-      name: z.string(),
-      input: z.object({
-        query: z.string(),
-        document: z.string(),
-        instruction: z.string().optional(),
-      }),
-      token_ids: z.array(z.int()),
-      prompt_tokens: z.int(),
-      yes_logit: z.number(),
-      no_logit: z.number(),
-      logit: z.number(),
-      score: z.number(),
-    }),
-  ),
+  cases: z.array(rerankCase.extend({ yes_logit: z.number(), no_logit: z.number() })),
 });
 type Case = z.output<typeof referenceSchema>["cases"][number];
 
 const device = mx.openDevice("cpu");
 const directory = fixture("rerank-qwen3");
-const { cases, ...facts } = referenceSchema.parse(
-  JSON.parse(readFileSync(join(directory, "expected.json"), "utf8")),
-);
+const { cases, ...facts } = rerankReference("rerank-qwen3", referenceSchema);
 const parts = readYesNoParts(readCheckpoint(directory), { device });
 const model = new YesNoReranker(parts);
 const { prompt } = parts;

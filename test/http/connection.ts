@@ -107,3 +107,11 @@ export class Connection {
     }
   }
 }
+
+/** Twenty clients that send a request at once and leave before it is answered. */
+export async function abandonedBurst(port: number, path: string, body: string): Promise<void> {
+  const connections = await Promise.all(Array.from({ length: 20 }, () => Connection.open(port)));
+  for (const connection of connections) connection.post(path, body);
+  await Bun.sleep(30);
+  for (const connection of connections) connection.close();
+}

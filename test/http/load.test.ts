@@ -10,7 +10,7 @@ import {
 import { CheckpointCopy } from "../checkpoints.ts";
 import { residentMiB, type Server, startServer, until } from "../server.ts";
 import { embed, expectAlive, refusalOf } from "./answers.ts";
-import { Connection } from "./connection.ts";
+import { abandonedBurst } from "./connection.ts";
 import { abortPending, keepBusy, type Load, refusedInCrowd, untilIdle } from "./pending.ts";
 import { shuffledTexts, words } from "./texts.ts";
 
@@ -76,14 +76,7 @@ describe("clients that leave", () => {
     await using server = await startServer([...MODEL, "--embedding-queue-depth", "4"]);
     await expectAlive(server);
     const small = JSON.stringify({ input: shuffledTexts(60, 96) });
-    const round = async () => {
-      const connections = await Promise.all(
-        Array.from({ length: 20 }, () => Connection.open(server.port)),
-      );
-      for (const connection of connections) connection.post("/v1/embeddings", small);
-      await Bun.sleep(30);
-      for (const connection of connections) connection.close();
-    };
+    const round = () => abandonedBurst(server.port, "/v1/embeddings", small);
     for (let i = 0; i < 40; i++) await round();
     const warm = residentMiB(server.pid);
     for (let i = 0; i < 40; i++) await round();

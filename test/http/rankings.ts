@@ -1,9 +1,7 @@
 /** Reads and checks what the rerank routes answer, and knows the reference's scores. */
 import { expect } from "bun:test";
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
 import { z } from "zod";
-import { fixture } from "../checkpoints.ts";
+import { rerankCase, rerankReference } from "../fixtures/rerank-reference.ts";
 import type { Server } from "../server.ts";
 import { okJson } from "./answers.ts";
 
@@ -16,23 +14,7 @@ export const RERANK_PATHS = [
   "/v2/rerank",
 ] as const;
 
-const Reference = z.object({
-  max_length: z.int(),
-  cases: z.array(
-    z.object({
-      name: z.string(),
-      input: z.object({
-        query: z.string(),
-        document: z.string(),
-        instruction: z.string().optional(),
-      }),
-      token_ids: z.array(z.int()),
-      prompt_tokens: z.int(),
-      logit: z.number(),
-      score: z.number(),
-    }),
-  ),
-});
+const Reference = z.object({ max_length: z.int(), cases: z.array(rerankCase) });
 
 export interface ReferencePair {
   readonly name: string;
@@ -45,9 +27,7 @@ export interface ReferencePair {
 }
 
 function reference(fixtureName: string): z.output<typeof Reference> {
-  return Reference.parse(
-    JSON.parse(readFileSync(join(fixture(fixtureName), "expected.json"), "utf8")),
-  );
+  return rerankReference(fixtureName, Reference);
 }
 
 /** The reference's pairs, save the one whose document is blank: the routes refuse that. */

@@ -10,7 +10,7 @@ import {
 import { CheckpointCopy, fixture } from "../checkpoints.ts";
 import { residentMiB, type Server, startServer, until } from "../server.ts";
 import { embed, expectAlive, refusalOf } from "./answers.ts";
-import { Connection } from "./connection.ts";
+import { abandonedBurst } from "./connection.ts";
 import { abortPending, keepBusy, type Load, refusedInCrowd, send, untilIdle } from "./pending.ts";
 import {
   expectRanks,
@@ -179,14 +179,7 @@ describe("clients that leave", () => {
   test("free their places and their memory", async () => {
     await using server = await startServer([...RERANKER, "--embedding-queue-depth", "4"]);
     const body = JSON.stringify({ query: QUERY, documents: shuffledTexts(60, 90) });
-    const round = async () => {
-      const connections = await Promise.all(
-        Array.from({ length: 20 }, () => Connection.open(server.port)),
-      );
-      for (const connection of connections) connection.post("/v1/rerank", body);
-      await Bun.sleep(30);
-      for (const connection of connections) connection.close();
-    };
+    const round = () => abandonedBurst(server.port, "/v1/rerank", body);
     for (let i = 0; i < 20; i++) await round();
     const warm = residentMiB(server.pid);
     for (let i = 0; i < 20; i++) await round();
