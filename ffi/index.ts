@@ -70,6 +70,7 @@ export {
   type Kernels,
   kernels,
   kernelThreads,
+  MAX_KERNEL_HEAD_DIM,
   type LookUp,
   type MlpLayers,
   type NormParameters,

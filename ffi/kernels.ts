@@ -60,6 +60,9 @@ export interface LookUp {
   readonly table: Tensor;
 }
 
+/** Attention by kernels takes no wider heads. */
+export const MAX_KERNEL_HEAD_DIM = 512;
+
 const NO_TENSOR = 0;
 const UNLIMITED = -1;
 const noLengths = new Int32Array(1);

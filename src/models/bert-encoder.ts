@@ -71,7 +71,7 @@ export class BertEncoder implements Encoder {
   }
 
   forward(batch: RaggedBatch): Tensor {
-    const attend = attention(new RowLayout(batch.lengths), {
+    const attend = attention(new RowLayout(batch), {
       heads: this.#heads,
       kvHeads: this.#heads,
       scale: 1 / Math.sqrt(this.hiddenSize / this.#heads),

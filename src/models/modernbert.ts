@@ -73,7 +73,7 @@ class ModernBert implements Encoder {
   }
 
   forward(batch: RaggedBatch): Tensor {
-    const layout = new RowLayout(batch.lengths);
+    const layout = new RowLayout(batch);
     const surroundings: Record<LayerKind, Surroundings> = {
       full_attention: this.#surroundings(batch, layout, "full_attention"),
       sliding_attention: this.#surroundings(batch, layout, "sliding_attention"),

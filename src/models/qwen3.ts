@@ -178,9 +178,9 @@ class Qwen3 implements Decoder {
   }
 
   /** The states that leave the last layer, and each layer's keys and values of the batch. */
-  #run({ ids, positions, lengths }: RaggedBatch, past: KvCache | undefined) {
+  #run(batch: RaggedBatch, past: KvCache | undefined) {
     const { heads, kvHeads, head_dim: headDim } = this.#config;
-    const attend = attention(new RowLayout(lengths), {
+    const attend = attention(new RowLayout(batch), {
       heads,
       kvHeads,
       scale: 1 / Math.sqrt(headDim),
@@ -188,11 +188,11 @@ class Qwen3 implements Decoder {
     });
     const first = past?.length ?? 0;
     const rotate = rotation(
-      positions.map((position) => first + position),
+      batch.positions.map((position) => first + position),
       this.#frequencies,
     );
     const own: KeysValues[] = [];
-    let states = this.#embedding(ids);
+    let states = this.#embedding(batch.ids);
     this.#layers.forEach((layer, i) => {
       const attendAndKeep: Attention = (q, keys, values) => {
         own.push({ keys, values });

@@ -24,14 +24,14 @@ const BATCHES = [
 test.each(BATCHES)("tokens come back as they were: rows of $lengths", ({ lengths }) => {
   mx.scope(() => {
     const x = numberedTokens(lengths);
-    const layout = new RowLayout(Int32Array.from(lengths));
+    const layout = new RowLayout({ lengths: Int32Array.from(lengths) });
     expect(layout.tokens(layout.blocks(x)).toFloat32()).toEqual(x.toFloat32());
   });
 });
 
 test.each(BATCHES)("blocks hold rows padded by their last token: $lengths", ({ lengths }) => {
   mx.scope(() => {
-    const layout = new RowLayout(Int32Array.from(lengths));
+    const layout = new RowLayout({ lengths: Int32Array.from(lengths) });
     const blocks = layout.blocks(numberedTokens(lengths));
     const starts = lengths.map((_, row) => lengths.slice(0, row).reduce((a, b) => a + b, 0));
     layout.buckets.forEach(({ rows, width }, i) => {
@@ -48,7 +48,7 @@ test.each(BATCHES)("blocks hold rows padded by their last token: $lengths", ({ l
 
 test("results per bucket come back in the order of the batch", () => {
   mx.scope(() => {
-    const layout = new RowLayout(Int32Array.of(3, 90, 4, 89, 30));
+    const layout = new RowLayout({ lengths: Int32Array.of(3, 90, 4, 89, 30) });
     const perBucket = layout.buckets.map(({ rows }) =>
       mx.fromFloat32(Float32Array.from(rows), [rows.length, 1]),
     );
@@ -58,13 +58,22 @@ test("results per bucket come back in the order of the batch", () => {
 
 test("padding stays below a sixth of long rows, and short rows share one block", () => {
   const lengths = Int32Array.from({ length: 400 }, (_, i) => i + 100);
-  const { buckets } = new RowLayout(lengths);
+  const { buckets } = new RowLayout({ lengths });
   const cells = buckets.reduce((sum, { rows, width }) => sum + rows.length * width, 0);
   expect(cells).toBeLessThan(lengths.reduce((a, b) => a + b, 0) * (7 / 6));
-  expect(new RowLayout(Int32Array.of(3, 9, 5, 4, 8)).buckets).toHaveLength(1);
+  expect(new RowLayout({ lengths: Int32Array.of(3, 9, 5, 4, 8) }).buckets).toHaveLength(1);
 });
 
 test("a row without tokens is refused", () => {
-  expect(() => new RowLayout(Int32Array.of(3, 0))).toThrow(RangeError);
-  expect(() => new RowLayout(Int32Array.of())).toThrow(RangeError);
+  expect(() => new RowLayout({ lengths: Int32Array.of(3, 0) })).toThrow(RangeError);
+  expect(() => new RowLayout({ lengths: Int32Array.of() })).toThrow(RangeError);
+});
+
+test("attention must see some tokens of a row, and only such that it has", () => {
+  const lengths = Int32Array.of(3, 4);
+  for (const attended of [Int32Array.of(3, 0), Int32Array.of(4, 4), Int32Array.of(3)]) {
+    expect(() => new RowLayout({ lengths, attended })).toThrow(RangeError);
+  }
+  const { buckets } = new RowLayout({ lengths, attended: Int32Array.of(2, 1) });
+  expect(buckets.map((bucket) => [...bucket.attended])).toEqual([[1, 2]]);
 });

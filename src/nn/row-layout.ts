@@ -1,5 +1,6 @@
 import * as mx from "../../ffi/index.ts";
 import type { Tensor } from "../../ffi/index.ts";
+import type { RowLengths } from "./ragged.ts";
 
 /** Rows of similar length, to be laid side by side as one dense block. */
 export interface Bucket {
@@ -7,6 +8,8 @@ export interface Bucket {
   readonly rows: Int32Array;
   /** [b] their lengths. */
   readonly lengths: Int32Array;
+  /** [b] leading tokens of each row that attention sees. */
+  readonly attended: Int32Array;
   /** Length of the longest row. */
   readonly width: number;
   /** Some row is shorter than `width`. */
@@ -35,18 +38,25 @@ const FREE_PADDING = 8;
  * Turns the N tokens of a ragged batch into dense blocks and back. The index tensors are made once, in the scope
  * of the first use; build one layout per forward and share it between the layers.
  */
-export class RowLayout {
-  /** [B] tokens per row. */
+export class RowLayout implements RowLengths {
   readonly lengths: Int32Array;
+  readonly attended: Int32Array | undefined;
   #blocks: Blocks | undefined;
 
-  /** `lengths`: [B] tokens per row, each at least 1, as in `RaggedBatch`. */
-  constructor(lengths: Int32Array) {
+  /** Throws RangeError unless each row has at least one token that attention sees. */
+  constructor({ lengths, attended }: RowLengths) {
     if (lengths.length === 0) throw new RangeError("a batch needs at least one row");
     if (lengths.some((length) => length < 1)) {
       throw new RangeError("a row needs at least one token");
     }
+    if (
+      attended &&
+      !lengths.every((length, row) => attended[row]! >= 1 && attended[row]! <= length)
+    ) {
+      throw new RangeError("attention must see at least one token of a row, and none behind it");
+    }
     this.lengths = lengths;
+    this.attended = attended;
   }
 
   get buckets(): readonly Bucket[] {
@@ -54,7 +64,7 @@ export class RowLayout {
   }
 
   get #dense(): Blocks {
-    return (this.#blocks ??= blocksOf(this.lengths));
+    return (this.#blocks ??= blocksOf(this));
   }
 
   /** [N, W] -> one [b, width, W] per bucket. Cells behind the end of a row repeat the row's last token. */
@@ -97,9 +107,10 @@ export function rowStarts(lengths: Int32Array): Int32Array {
   return starts;
 }
 
-function blocksOf(lengths: Int32Array): Blocks {
+function blocksOf(rows: RowLengths): Blocks {
+  const { lengths } = rows;
   const starts = rowStarts(lengths);
-  const buckets = groupByLength(lengths).map((bucket) => indexed(bucket, starts));
+  const buckets = groupByLength(rows).map((bucket) => indexed(bucket, starts));
   const padded = buckets.some((bucket) => bucket.padded);
   return {
     buckets,
@@ -108,7 +119,7 @@ function blocksOf(lengths: Int32Array): Blocks {
   };
 }
 
-function groupByLength(lengths: Int32Array): Bucket[] {
+function groupByLength({ lengths, attended = lengths }: RowLengths): Bucket[] {
   const longestFirst = Int32Array.from(lengths.keys()).sort(
     (a, b) => lengths[b]! - lengths[a]! || a - b,
   );
@@ -120,7 +131,13 @@ function groupByLength(lengths: Int32Array): Bucket[] {
     while (end < longestFirst.length && lengths[longestFirst[end]!]! >= shortest) end++;
     const rows = longestFirst.slice(first, end);
     const rowLengths = rows.map((row) => lengths[row]!);
-    buckets.push({ rows, lengths: rowLengths, width, padded: rowLengths.at(-1)! < width });
+    buckets.push({
+      rows,
+      lengths: rowLengths,
+      attended: rows.map((row) => attended[row]!),
+      width,
+      padded: rowLengths.at(-1)! < width,
+    });
     first = end;
   }
   return buckets;

@@ -1,3 +1,4 @@
+import * as mx from "../../ffi/index.ts";
 import type { Tensor } from "../../ffi/index.ts";
 import type { Weights } from "../checkpoint/weights.ts";
 import type { RowAttention } from "./attention.ts";
@@ -24,7 +25,13 @@ export function selfAttention(
   const kernels = kernelsFor(weights);
   if (kernels) {
     const layer = packedLayer(kernels, weights, names, shape);
-    return (x, { rows }) => kernels.selfAttention(x, layer, rows);
+    return (x, attend) => {
+      const rows = attend.kernelRows(shape.outputs);
+      if (rows) return kernels.selfAttention(x, layer, rows);
+      // [N, 3 * outputs] -> 3 x [N, outputs]
+      const [query, key, value] = mx.split(kernels.linear(x, layer), 3, 1);
+      return attend(query!, key!, value!);
+    };
   }
   const [query, key, value] = names.map((part) => linear(weights, part, shape));
   return (x, attend) => attend(query!(x), key!(x), value!(x));

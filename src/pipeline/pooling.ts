@@ -82,7 +82,7 @@ function tokenOfRow({ states, lengths }: PooledTokens, tokenIn: (row: number) =>
 }
 
 function maximum({ states, lengths }: PooledTokens): Tensor {
-  const layout = new RowLayout(lengths);
+  const layout = new RowLayout({ lengths });
   // [b, width, H] -> [b, H]; padding repeats a token of the row, so it cannot change the maximum
   return layout.rows(layout.blocks(states).map((block) => mx.max(block, 1)));
 }
@@ -100,7 +100,7 @@ function weightedSum(
     const ofTokens = mx.fromFloat32(Float32Array.from(weights), [weights.length]);
     return kernels.pool(states, ofTokens, lengths);
   }
-  const layout = new RowLayout(lengths);
+  const layout = new RowLayout({ lengths });
   const sums = layout.blocks(states).map((block, i) => {
     const { rows, width } = layout.buckets[i]!;
     const weights = new Float32Array(rows.length * width);

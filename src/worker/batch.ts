@@ -47,6 +47,7 @@ function sameRow(a: BatchRow, b: BatchRow): boolean {
   return (
     a.promptTokens === b.promptTokens &&
     a.prefix === b.prefix &&
+    a.attended === b.attended &&
     sameValues(a.ids, b.ids) &&
     sameValues(a.typeIds, b.typeIds)
   );
