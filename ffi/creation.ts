@@ -1,9 +1,10 @@
+import { toArrayBuffer } from "bun:ffi";
 import { type Dtype, dtypeCode } from "./dtype.ts";
-import { MlxError } from "./error.ts";
+import { check, MlxError } from "./error.ts";
 import { mlx } from "./library.ts";
 import { elements, first } from "./sizes.ts";
 import { slot } from "./slot.ts";
-import { stream } from "./stream.ts";
+import { cpuStream, stream } from "./stream.ts";
 import { created, pointer, result, type Tensor } from "./tensor.ts";
 
 /** A copy of the values, row-major. Throws when their number is not that of the shape. */
@@ -39,6 +40,32 @@ function fromValues(
   // An empty typed array has no address
   const source = values.length === 0 ? nothing : values;
   return created(operation, mlx.mlx_array_new_data(source, first.address, axes, dtypeCode(dtype)));
+}
+
+/**
+ * A tensor whose bytes `write` fills, row-major, without a copy in between. The bytes are zero before and not to be
+ * touched afterwards.
+ */
+export function written(
+  shape: readonly number[],
+  dtype: Dtype,
+  write: (bytes: Uint8Array<ArrayBuffer>) => void,
+): Tensor {
+  const axes = first.set("written", shape);
+  const code = dtypeCode(dtype);
+  const tensor = result("written", mlx.mlx_zeros(slot, first.address, axes, code, cpuStream()));
+  const handle = pointer(tensor);
+  check("written", mlx.mlx_array_eval(handle));
+  const start = mlx.mlx_array_data_uint8(handle);
+  try {
+    if (tensor.size > 0 && start !== null) {
+      write(new Uint8Array(toArrayBuffer(start, 0, tensor.byteLength)));
+    }
+    return tensor;
+  } catch (error) {
+    tensor.free();
+    throw error;
+  }
 }
 
 /** A tensor without axes. Integer types take whole numbers within the range of int32. */

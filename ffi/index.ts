@@ -48,6 +48,7 @@ export {
   fromUint32,
   ones,
   scalar,
+  written,
   zeros,
 } from "./creation.ts";
 export { deviceName } from "./device-name.ts";

@@ -258,6 +258,21 @@ describe("creation and types", () => {
     });
   });
 
+  test("bytes are written in place", () => {
+    const halves = new Uint8Array(Float16Array.of(1, -2, 0.5, 4).buffer);
+    mx.scope(() => {
+      const tensor = mx.written([2, 2], "float16", (bytes) => bytes.set(halves));
+      expect(tensor.shape).toEqual([2, 2]);
+      expect([...tensor.toFloat32()]).toEqual([1, -2, 0.5, 4]);
+      expect(mx.written([0, 4], "uint32", (bytes) => bytes.fill(1)).size).toBe(0);
+      const fail = () =>
+        mx.written([1], "float32", () => {
+          throw new Error("no more bytes");
+        });
+      expect(fail).toThrow("no more bytes");
+    });
+  });
+
   test("values must fill the shape", () => {
     expect(() => tensor([1, 2, 3], [2, 2])).toThrow(
       "fromFloat32: 3 values do not fill the shape [2, 2]",

@@ -21,6 +21,7 @@ const kinds = {
   "bool*": "ptr",
   "size_t*": "ptr",
   "float*": "ptr",
+  "uint8_t*": "ptr",
   "int32_t*": "ptr",
   "char**": "ptr",
   mlx_array: "ptr",

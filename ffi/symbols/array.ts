@@ -13,6 +13,7 @@ export const array = {
   mlx_array_dim: c("int", "mlx_array", "int"),
   mlx_array_dtype: c("mlx_dtype", "mlx_array"),
   mlx_array_eval: c("int", "mlx_array"),
+  mlx_array_data_uint8: c("uint8_t*", "mlx_array"),
   mlx_array_data_int32: c("int32_t*", "mlx_array"),
   mlx_array_data_float32: c("float*", "mlx_array"),
 };

@@ -1,27 +1,68 @@
 import { existsSync, readdirSync } from "node:fs";
 import { basename, join } from "node:path";
 import { z } from "zod";
-import { CheckpointError } from "./error.ts";
+import * as mx from "../../ffi/index.ts";
+import { CheckpointError, reasonOf } from "./error.ts";
 import { readJson } from "./json-file.ts";
 import { isFile } from "./regular-file.ts";
-import { readSafetensorsHeader, type StoredTensor } from "./safetensors-header.ts";
+import { readSafetensorsHeader } from "./safetensors-header.ts";
+import { prevailingDtype, type TensorFiles, type TensorLocation } from "./tensor-files.ts";
 
-/** Where a tensor lies. */
-export interface TensorLocation extends StoredTensor {
-  readonly file: string;
-}
+/** Types of weights, in safetensors' spelling. Integers would be computed with as well, to no meaning. */
+export const FLOATS: ReadonlySet<string> = new Set(["F16", "BF16", "F32", "F64"]);
 
 const SINGLE_FILE = "model.safetensors";
 const INDEX_FILE = "model.safetensors.index.json";
 
 const indexSchema = z.looseObject({ weight_map: z.record(z.string(), z.string()) });
 
+/** The safetensors files of a directory. mlx reads a tensor from disk when it is evaluated. */
+export class SafetensorsFiles implements TensorFiles {
+  readonly locations: ReadonlyMap<string, TensorLocation>;
+  /** Tensors by file, opened when the first tensor of the file is asked for. */
+  readonly #opened = new Map<string, Map<string, mx.Tensor>>();
+
+  /** Finds and checks the files; nothing is read yet. Throws CheckpointError naming a missing or damaged file. */
+  constructor(readonly path: string) {
+    this.locations = locateTensors(path);
+  }
+
+  get storedDtype(): string {
+    return prevailingDtype(this.locations.values(), (dtype) => FLOATS.has(dtype));
+  }
+
+  tensor(name: string): mx.Tensor {
+    const file = this.locations.get(name)?.file;
+    if (file === undefined) throw new Error(`no tensor "${name}" was found in ${this.path}`);
+    let tensors = this.#opened.get(file);
+    if (tensors === undefined) {
+      tensors = openFile(file);
+      this.#opened.set(file, tensors);
+    }
+    const tensor = tensors.get(name);
+    if (tensor === undefined)
+      throw new CheckpointError(`${file} lost tensor "${name}" while loading`);
+    return tensor;
+  }
+
+  *opened(): Generator<mx.Tensor> {
+    for (const tensors of this.#opened.values()) yield* tensors.values();
+  }
+}
+
+function openFile(file: string): Map<string, mx.Tensor> {
+  try {
+    return mx.keep(mx.loadSafetensors(file).tensors);
+  } catch (error) {
+    throw new CheckpointError(`${file} cannot be read: ${reasonOf(error)}`, { cause: error });
+  }
+}
+
 /**
- * Finds and checks the safetensors files of a directory: one model.safetensors, or the shards that an index lists.
- * Where both exist the single file wins, as in the reference loaders. Throws CheckpointError naming the file that
- * is missing or damaged.
+ * One model.safetensors, or the shards that an index lists. Where both exist the single file wins, as in the
+ * reference loaders.
  */
-export function locateTensors(directory: string): Map<string, TensorLocation> {
+function locateTensors(directory: string): Map<string, TensorLocation> {
   const single = join(directory, SINGLE_FILE);
   if (isFile(single)) return locate(single);
   const index = join(directory, INDEX_FILE);

@@ -1,9 +1,7 @@
 import * as mx from "../../ffi/index.ts";
 import { CheckpointError, reasonOf } from "./error.ts";
-import { locateTensors, type TensorLocation } from "./weight-files.ts";
-
-/** Types of weights, in safetensors' spelling. Integers would be computed with as well, to no meaning. */
-const FLOATS: ReadonlySet<string> = new Set(["F16", "BF16", "F32", "F64"]);
+import type { TensorFiles } from "./tensor-files.ts";
+import { FLOATS, SafetensorsFiles } from "./weight-files.ts";
 
 export interface WeightsOptions {
   /**
@@ -21,49 +19,45 @@ interface DerivedTensor {
 }
 
 /**
- * The tensors of one directory, by name. A loader takes what it needs and then closes: closing reads everything that
+ * The tensors of one checkpoint, by name. A loader takes what it needs and then closes: closing reads everything that
  * was taken from disk in one go and forgets the rest, which is never read. Taken tensors belong to the taker.
  */
 export class Weights {
-  /** Where the files are, to be named in errors. */
-  readonly directory: string;
   /** What tensors are converted to. */
   readonly computeDtype: WeightsOptions["computeDtype"];
-  readonly #locations: ReadonlyMap<string, TensorLocation>;
+  readonly #files: TensorFiles;
   readonly #prefix: string;
-  /** Stored tensors by file, opened when the first tensor of the file is taken. */
-  readonly #opened = new Map<string, Map<string, mx.Tensor>>();
   readonly #taken = new Map<string, mx.Tensor>();
   readonly #derived: DerivedTensor[] = [];
   #closed = false;
 
-  private constructor(directory: string, options: WeightsOptions) {
-    this.directory = directory;
-    this.#locations = locateTensors(directory);
+  constructor(files: TensorFiles, options: WeightsOptions) {
+    this.#files = files;
     this.computeDtype = options.computeDtype;
-    const names = [...this.#locations.keys()];
+    const names = [...files.locations.keys()];
     this.#prefix =
       options.prefixes.find((prefix) => names.some((name) => name.startsWith(prefix))) ?? "";
   }
 
-  /** Finds and checks the files; nothing is read yet. Throws CheckpointError naming a missing or damaged file. */
+  /** Those of a directory. Nothing is read yet. Throws CheckpointError naming a missing or damaged file. */
   static open(directory: string, options: WeightsOptions): Weights {
-    return new Weights(directory, options);
+    return new Weights(new SafetensorsFiles(directory), options);
   }
 
-  /** The floating-point type that most bytes are stored in, in safetensors' spelling: F32, F16, BF16 … */
+  /** Where the files are, to be named in errors. */
+  get path(): string {
+    return this.#files.path;
+  }
+
+  /** The type that most bytes are stored in: F32, F16, BF16, Q8_0 … */
   get storedDtype(): string {
-    const bytesOf = new Map<string, number>();
-    for (const { dtype, begin, end } of this.#locations.values()) {
-      if (FLOATS.has(dtype)) bytesOf.set(dtype, (bytesOf.get(dtype) ?? 0) + end - begin);
-    }
-    return [...bytesOf].sort(([, a], [, b]) => b - a)[0]?.[0] ?? "none";
+    return this.#files.storedDtype;
   }
 
   /** Bytes of all tensors as stored. */
   get byteLength(): number {
     let total = 0;
-    for (const { begin, end } of this.#locations.values()) total += end - begin;
+    for (const { begin, end } of this.#files.locations.values()) total += end - begin;
     return total;
   }
 
@@ -112,7 +106,7 @@ export class Weights {
   #find(name: string, shape: readonly number[] | undefined) {
     if (this.#closed) throw new Error(`tensor "${name}" was taken after the weights were closed`);
     const storedName = this.#storedName(name);
-    const location = storedName === undefined ? undefined : this.#locations.get(storedName);
+    const location = storedName === undefined ? undefined : this.#files.locations.get(storedName);
     if (storedName === undefined || location === undefined) return undefined;
     if (shape !== undefined && !sameShape(shape, location.shape)) {
       throw new CheckpointError(
@@ -124,12 +118,12 @@ export class Weights {
         `tensor "${storedName}" in ${location.file} is of the type ${location.dtype}, expected are floating-point numbers (${[...FLOATS].join(", ")})`,
       );
     }
-    return { storedName, stored: this.#stored(storedName, location) };
+    return { storedName, stored: this.#files.tensor(storedName) };
   }
 
   #missing(name: string): never {
     throw new CheckpointError(
-      `tensor "${name}" is missing in ${this.directory}; the checkpoint is incomplete or of another architecture`,
+      `tensor "${name}" is missing in ${this.path}; the checkpoint is incomplete or of another architecture`,
     );
   }
 
@@ -141,10 +135,9 @@ export class Weights {
       mx.evaluate(...this.#taken.values());
       this.#evaluateDerived();
     } catch (error) {
-      throw new CheckpointError(
-        `the tensors in ${this.directory} cannot be read: ${reasonOf(error)}`,
-        { cause: error },
-      );
+      throw new CheckpointError(`the tensors in ${this.path} cannot be read: ${reasonOf(error)}`, {
+        cause: error,
+      });
     } finally {
       this.#freeUntaken();
     }
@@ -163,41 +156,18 @@ export class Weights {
   #freeUntaken(): void {
     const taken = new Set(this.#taken.values());
     for (const { tensor } of this.#derived) taken.add(tensor);
-    for (const tensors of this.#opened.values()) {
-      for (const tensor of tensors.values()) if (!taken.has(tensor)) tensor.free();
-    }
-    this.#opened.clear();
+    for (const tensor of this.#files.opened()) if (!taken.has(tensor)) tensor.free();
   }
 
   #storedName(name: string): string | undefined {
     const oldName = name.replace(/\.weight$/, ".gamma").replace(/\.bias$/, ".beta");
     const candidates = [this.#prefix + name, name, this.#prefix + oldName, oldName];
-    return candidates.find((candidate) => this.#locations.has(candidate));
-  }
-
-  #stored(name: string, { file }: TensorLocation): mx.Tensor {
-    let tensors = this.#opened.get(file);
-    if (tensors === undefined) {
-      tensors = openFile(file);
-      this.#opened.set(file, tensors);
-    }
-    const tensor = tensors.get(name);
-    if (tensor === undefined)
-      throw new CheckpointError(`${file} lost tensor "${name}" while loading`);
-    return tensor;
+    return candidates.find((candidate) => this.#files.locations.has(candidate));
   }
 
   #convert(stored: mx.Tensor): mx.Tensor {
     if (this.computeDtype === "stored" || stored.dtype === "float32") return stored;
     return mx.astype(stored, "float32");
-  }
-}
-
-function openFile(file: string): Map<string, mx.Tensor> {
-  try {
-    return mx.keep(mx.loadSafetensors(file).tensors);
-  } catch (error) {
-    throw new CheckpointError(`${file} cannot be read: ${reasonOf(error)}`, { cause: error });
   }
 }
 

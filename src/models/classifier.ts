@@ -44,6 +44,6 @@ export function oneLabel(
   const labels = weights.take(`${name}.weight`).shape[0];
   if (labels === 1) return linear(weights, name, { ...shape, outputs: 1 });
   throw new CheckpointError(
-    `${weights.directory} is a classifier of ${labels} labels (rows of "${name}.weight"); a reranker needs exactly 1, use a cross-encoder`,
+    `${weights.path} is a classifier of ${labels} labels (rows of "${name}.weight"); a reranker needs exactly 1, use a cross-encoder`,
   );
 }
