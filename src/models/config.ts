@@ -1,6 +1,23 @@
 import { z } from "zod";
 import { CheckpointError } from "../checkpoint/error.ts";
 
+/** A count in config.json: tokens, layers, components. */
+export const size = z.int().positive();
+
+/** Checks that the heads divide the hidden size, rotary ones into parts of even size; the keys are those of the file. */
+export function headsDivide<Key extends string>(
+  headsKey: Key,
+  widthKey: Key,
+  { even = false } = {},
+) {
+  return ({ value, issues }: z.core.ParsePayload<Readonly<Record<Key, number>>>): void => {
+    const [heads, width] = [value[headsKey], value[widthKey]];
+    if (width % (even ? 2 * heads : heads) === 0) return;
+    const message = `${heads} does not divide ${widthKey} ${width}${even ? " into even parts" : ""}`;
+    issues.push({ code: "custom", input: heads, path: [headsKey], message });
+  };
+}
+
 /** Parses a JSON file of a checkpoint. Throws CheckpointError naming the file, the key and its value. */
 export function parseConfig<Schema extends z.ZodType>(
   schema: Schema,

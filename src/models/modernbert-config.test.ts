@@ -48,7 +48,10 @@ describe("what is unknown or does not fit stops the load by name", () => {
     [{ rope_parameters: { [FULL]: { rope_type: "yarn", rope_theta: 1 } } }, "rope_type"],
     [{ rope_scaling: { type: "linear", factor: 2 } }, "rope_scaling"],
     [{ classifier_pooling: "max" }, "classifier_pooling"],
-    [{ num_attention_heads: 3 }, "num_attention_heads: 3 heads do not divide"],
+    [
+      { num_attention_heads: 3 },
+      "num_attention_heads: 3 does not divide hidden_size 32 into even parts",
+    ],
   ])("%j", (settings, message) => {
     expect(() => parse(settings)).toThrow(CheckpointError);
     expect(() => parse(settings)).toThrow(message);

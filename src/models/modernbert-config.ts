@@ -1,6 +1,6 @@
 import { z } from "zod";
+import { headsDivide, size } from "./config.ts";
 
-const size = z.int().positive();
 const theta = z.number().positive();
 
 const layerKind = z.enum(["full_attention", "sliding_attention"]);
@@ -42,12 +42,9 @@ export const modernBertConfig = z
     classifier_bias: z.boolean().default(false),
     classifier_activation: z.string().default("gelu"),
   })
+  .check(headsDivide("num_attention_heads", "hidden_size", { even: true }))
   .check(({ value, issues }) => {
-    const { hidden_size: width, num_attention_heads: heads, layer_types: kinds } = value;
-    if (width % (2 * heads) !== 0) {
-      const message = `${heads} heads do not divide hidden_size ${width} into even parts`;
-      issues.push({ code: "custom", input: heads, path: ["num_attention_heads"], message });
-    }
+    const { layer_types: kinds } = value;
     if (kinds && kinds.length !== value.num_hidden_layers) {
       const message = `${kinds.length} entries for ${value.num_hidden_layers} layers`;
       issues.push({ code: "custom", input: kinds, path: ["layer_types"], message });

@@ -2,14 +2,15 @@ import * as mx from "../../ffi/index.ts";
 import type { Tensor } from "../../ffi/index.ts";
 import type { Weights } from "../checkpoint/weights.ts";
 import { activation } from "../nn/activations.ts";
-import { attention, type Attention } from "../nn/attention.ts";
+import { attention, type RowAttention } from "../nn/attention.ts";
 import type { Encoder } from "../nn/encoder.ts";
 import { gatedMlp } from "../nn/gated-mlp.ts";
-import { linear, type Linear, residualLinear, type ResidualLinear } from "../nn/linear.ts";
+import { linear, residualLinear, type ResidualLinear } from "../nn/linear.ts";
 import { layerNorm, type LayerNorm, type Norm, unbiasedLayerNorm } from "../nn/norms.ts";
 import type { Mask, RaggedBatch } from "../nn/ragged.ts";
 import { inverseFrequencies, rotation, type Rotation } from "../nn/rope.ts";
 import { RowLayout } from "../nn/row-layout.ts";
+import { selfAttention, type SelfAttention } from "../nn/self-attention.ts";
 import { classifier, oneLabel } from "./classifier.ts";
 import { parseConfig } from "./config.ts";
 import type { ModelFamily } from "./family.ts";
@@ -47,7 +48,7 @@ const parse = (config: unknown) => parseConfig(modernBertConfig, config, "config
 /** What one kind of layer needs in a forward. */
 interface Surroundings {
   readonly rotate: Rotation;
-  readonly attend: Attention;
+  readonly attend: RowAttention;
 }
 
 class ModernBert implements Encoder {
@@ -105,7 +106,7 @@ class ModernBert implements Encoder {
 class Layer {
   readonly kind: LayerKind;
   readonly #attentionNorm: Norm;
-  readonly #queryKeyValue: Linear;
+  readonly #attention: SelfAttention;
   readonly #attentionOutput: ResidualLinear;
   readonly #mlpNorm: Norm;
   readonly #mlp: ResidualLinear;
@@ -117,10 +118,9 @@ class Layer {
     this.kind = kind;
     // The first layer's input has just been normalised.
     this.#attentionNorm = index === 0 ? (x) => x : normOf(config, weights, `${name}.attn_norm`);
-    const qkvShape = { inputs: width, outputs: 3 * width, bias };
-    this.#queryKeyValue = linear(weights, `${name}.attn.Wqkv`, qkvShape);
-    const outputShape = { inputs: width, outputs: width, bias };
-    this.#attentionOutput = residualLinear(weights, `${name}.attn.Wo`, outputShape);
+    const square = { inputs: width, outputs: width, bias };
+    this.#attention = selfAttention(weights, { queryKeyValue: `${name}.attn.Wqkv` }, square);
+    this.#attentionOutput = residualLinear(weights, `${name}.attn.Wo`, square);
     this.#mlpNorm = normOf(config, weights, `${name}.mlp_norm`);
     const mlpNames = { gateUp: `${name}.mlp.Wi`, down: `${name}.mlp.Wo` };
     this.#mlp = gatedMlp(weights, mlpNames, {
@@ -131,9 +131,7 @@ class Layer {
 
   /** [N, H] -> [N, H] */
   forward(x: Tensor, { rotate, attend }: Surroundings): Tensor {
-    // [N, H] -> [N, 3 * H] -> three times [N, H]
-    const [q, k, v] = mx.split(this.#queryKeyValue(this.#attentionNorm(x)), 3, 1);
-    const context = attend(rotate(q!), rotate(k!), v!);
+    const context = this.#attention(this.#attentionNorm(x), attend, rotate);
     const attended = this.#attentionOutput(context, x);
     return this.#mlp(this.#mlpNorm(attended), attended);
   }

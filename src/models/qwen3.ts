@@ -13,11 +13,9 @@ import { raggedBatch, type RaggedBatch } from "../nn/ragged.ts";
 import { inverseFrequencies, rotation, type Rotation } from "../nn/rope.ts";
 import { RowLayout, rowStarts } from "../nn/row-layout.ts";
 import { oneLabel } from "./classifier.ts";
-import { parseConfig } from "./config.ts";
+import { parseConfig, size } from "./config.ts";
 import type { ModelFamily } from "./family.ts";
 import { lookupTable, requireRows, type LookupTable } from "./lookup-table.ts";
-
-const size = z.int().positive();
 
 /** Rope without scaling of any kind, in the spelling of transformers 4 (`type`, `rope_type`) or 5. */
 const plainRope = z.looseObject({

@@ -1,9 +1,10 @@
 import { z } from "zod";
 import * as mx from "../../ffi/index.ts";
 import type { Weights } from "../checkpoint/weights.ts";
+import type { Encoder } from "../nn/encoder.ts";
 import { linear } from "../nn/linear.ts";
 import type { RaggedBatch } from "../nn/ragged.ts";
-import { bertConfig, BertEncoder, type PositionRule } from "./bert-encoder.ts";
+import { bertConfig, bertEncoder } from "./bert-encoder.ts";
 import { classifier, oneLabel } from "./classifier.ts";
 import { parseConfig } from "./config.ts";
 import type { ModelFamily } from "./family.ts";
@@ -33,13 +34,12 @@ export const roberta: ModelFamily = {
 
 const paddingConfig = z.object({ pad_token_id: z.int().nonnegative().default(1) });
 
-function loadEncoder(config: unknown, weights: Weights): BertEncoder {
+function loadEncoder(config: unknown, weights: Weights): Encoder {
   const { pad_token_id: padId } = parseConfig(paddingConfig, config, "config.json");
-  const rule: PositionRule = {
+  return bertEncoder(parse(config), weights, {
     first: padId + 1,
-    positions: (batch) => positionsAfterPadding(batch, padId),
-  };
-  return new BertEncoder(parse(config), weights, rule);
+    rule: (batch) => positionsAfterPadding(batch, padId),
+  });
 }
 
 const parse = (config: unknown) => parseConfig(bertConfig, config, "config.json");

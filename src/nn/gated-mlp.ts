@@ -4,57 +4,85 @@ import type { Weights } from "../checkpoint/weights.ts";
 import type { Activation } from "./activations.ts";
 import { kernelsFor } from "./kernels.ts";
 import { linear, type Linear, packedLayer, residualLinear, type ResidualLinear } from "./linear.ts";
+import type { LayerNorm } from "./norms.ts";
 
 export interface GatedMlpShape {
   readonly width: number;
   readonly inner: number;
+  /** Of gate and up. */
   readonly bias: boolean;
+  /** Absent: as `bias`. */
+  readonly downBias?: boolean | undefined;
   readonly activation: Activation;
+  /** Applied to the sum, as at the end of a post-norm layer. */
+  readonly norm?: LayerNorm | undefined;
 }
 
-/** Names of the tensors without `.weight` and `.bias`; one `gateUp` holds the rows of both, the gate's first. */
-export type GatedMlpNames =
-  | { readonly gate: string; readonly up: string; readonly down: string }
-  | { readonly gateUp: string; readonly down: string };
+/** Names of the tensors without `.weight` and `.bias`; a joint one holds the rows of both, in the order of its name. */
+export type GatedMlpNames = { readonly down: string } & (
+  | { readonly gate: string; readonly up: string }
+  | { readonly gateUp: string }
+  | { readonly upGate: string }
+);
 
 /**
- * residual + down(activation(gate(x)) · up(x)), with `silu` the SwiGLU of Shazeer 2020: [N, width] twice ->
- * [N, width].
+ * residual + down(activation(gate(x)) · up(x)), with `silu` the SwiGLU of Shazeer 2020, or the norm of that:
+ * [N, width] twice -> [N, width].
  */
 export function gatedMlp(
   weights: Weights,
   names: GatedMlpNames,
   shape: GatedMlpShape,
 ): ResidualLinear {
-  const { width, inner, bias, activation } = shape;
-  const downShape = { inputs: inner, outputs: width, bias };
+  const { width, inner, bias, downBias = bias, activation, norm } = shape;
+  const downShape = { inputs: inner, outputs: width, bias: downBias };
   const kernels = kernelsFor(weights);
   if (kernels) {
     const { gate, up } = packedGate(kernels, weights, names, shape);
     const down = packedLayer(kernels, weights, [names.down], downShape);
     const layers = { gate, up, down, activation: activation.kind };
-    return (x, residual) => kernels.mlp(x, layers, residual);
+    return (x, residual) => kernels.mlp(x, layers, residual, norm?.parameters);
   }
   const gated = plainGate(weights, names, shape);
-  const down = residualLinear(weights, names.down, downShape);
+  const down = residualLinear(weights, names.down, { ...downShape, norm });
   return (x, residual) => down(gated(x), residual);
+}
+
+/** Where the rows of a layer lie: `inner` of the `total` rows of a tensor, from `first`. */
+interface LayerRows {
+  readonly name: string;
+  readonly first: number;
+  readonly total: number;
+}
+
+function rowsOf(names: GatedMlpNames, inner: number): { gate: LayerRows; up: LayerRows } {
+  if ("gate" in names) {
+    const whole = { first: 0, total: inner };
+    return { gate: { name: names.gate, ...whole }, up: { name: names.up, ...whole } };
+  }
+  const gateFirst = "gateUp" in names;
+  const name = gateFirst ? names.gateUp : names.upGate;
+  const half = (first: number) => ({ name, first, total: 2 * inner });
+  return gateFirst ? { gate: half(0), up: half(inner) } : { gate: half(inner), up: half(0) };
 }
 
 /** activation(gate(x)) · up(x): [N, width] -> [N, inner]. */
 function plainGate(weights: Weights, names: GatedMlpNames, shape: GatedMlpShape): Linear {
   const { width: inputs, inner, bias, activation } = shape;
-  const product = (gate: Tensor, up: Tensor) => mx.multiply(activation(gate), up);
-  if ("gateUp" in names) {
-    const both = linear(weights, names.gateUp, { inputs, outputs: 2 * inner, bias });
+  const { gate, up } = rowsOf(names, inner);
+  const layer = ({ name, total }: LayerRows) =>
+    linear(weights, name, { inputs, outputs: total, bias });
+  const product = (gated: Tensor, upper: Tensor) => mx.multiply(activation(gated), upper);
+  if (gate.name === up.name) {
+    const both = layer(gate);
     return (x) => {
       // [N, 2 * inner] -> twice [N, inner]
-      const [gate, up] = mx.split(both(x), 2, 1);
-      return product(gate!, up!);
+      const [first, second] = mx.split(both(x), 2, 1);
+      return gate.first === 0 ? product(first!, second!) : product(second!, first!);
     };
   }
-  const gate = linear(weights, names.gate, { inputs, outputs: inner, bias });
-  const up = linear(weights, names.up, { inputs, outputs: inner, bias });
-  return (x) => product(gate(x), up(x));
+  const [gateLayer, upLayer] = [layer(gate), layer(up)];
+  return (x) => product(gateLayer(x), upLayer(x));
 }
 
 function packedGate(
@@ -62,22 +90,18 @@ function packedGate(
   weights: Weights,
   names: GatedMlpNames,
   { width, inner, bias }: GatedMlpShape,
-) {
-  const joint = "gateUp" in names;
-  const rows = joint ? 2 * inner : inner;
-  const layer = (name: string, first: number): PackedLayer => ({
-    weight: weights.derive([`${name}.weight`], [rows, width], ([matrix]) =>
+): { gate: PackedLayer; up: PackedLayer } {
+  const layer = ({ name, first, total }: LayerRows): PackedLayer => ({
+    weight: weights.derive([`${name}.weight`], [total, width], ([matrix]) =>
       kernels.pack(mx.slice(matrix!, [first, 0], [first + inner, width])),
     ),
     bias: bias
-      ? weights.derive([`${name}.bias`], [rows], ([vector]) =>
+      ? weights.derive([`${name}.bias`], [total], ([vector]) =>
           mx.contiguous(mx.slice(vector!, [first], [first + inner])),
         )
       : undefined,
     outputs: inner,
   });
-  return {
-    gate: layer(joint ? names.gateUp : names.gate, 0),
-    up: layer(joint ? names.gateUp : names.up, joint ? inner : 0),
-  };
+  const { gate, up } = rowsOf(names, inner);
+  return { gate: layer(gate), up: layer(up) };
 }

@@ -32,31 +32,25 @@ export function linear(weights: Weights, name: string, shape: LinearShape): Line
   return (x) => mx.addmm(bias, x, transposed);
 }
 
-/** residual + linear(x). */
-export function residualLinear(weights: Weights, name: string, shape: LinearShape): ResidualLinear {
-  const kernels = kernelsFor(weights);
-  if (kernels) {
-    const layer = packedLayer(kernels, weights, [name], shape);
-    return (x, residual) => kernels.linearResidual(x, layer, residual);
-  }
-  const project = linear(weights, name, shape);
-  return (x, residual) => mx.add(residual, project(x));
+export interface ResidualLinearShape extends LinearShape {
+  /** Applied to the sum, as at the end of each half of a post-norm layer. */
+  readonly norm?: LayerNorm | undefined;
 }
 
-/** norm(residual + linear(x)): how each half of a post-norm layer ends. */
-export function normedResidualLinear(
+/** residual + linear(x), or norm(residual + linear(x)). */
+export function residualLinear(
   weights: Weights,
   name: string,
-  shape: LinearShape & { readonly norm: LayerNorm },
+  { norm, ...shape }: ResidualLinearShape,
 ): ResidualLinear {
-  const { norm } = shape;
   const kernels = kernelsFor(weights);
   if (kernels) {
     const layer = packedLayer(kernels, weights, [name], shape);
-    return (x, residual) => kernels.linearResidual(x, layer, residual, norm.parameters);
+    return (x, residual) => kernels.linearResidual(x, layer, residual, norm?.parameters);
   }
-  const add = residualLinear(weights, name, shape);
-  return (x, residual) => norm(add(x, residual));
+  const project = linear(weights, name, shape);
+  const add: ResidualLinear = (x, residual) => mx.add(residual, project(x));
+  return norm ? (x, residual) => norm(add(x, residual)) : add;
 }
 
 /** For kernels: the linear layers of these names and one shape as one, their outputs side by side. */

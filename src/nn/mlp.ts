@@ -1,32 +1,38 @@
 import type { Weights } from "../checkpoint/weights.ts";
 import type { Activation } from "./activations.ts";
 import { kernelsFor } from "./kernels.ts";
-import { linear, type Linear, normedResidualLinear, packedLayer } from "./linear.ts";
+import { linear, packedLayer, residualLinear, type ResidualLinear } from "./linear.ts";
 import type { LayerNorm } from "./norms.ts";
 
-export interface NormedMlpShape {
-  readonly width: number;
-  readonly inner: number;
-  readonly activation: Activation;
-  readonly norm: LayerNorm;
+/** Names of the tensors without `.weight` and `.bias`. */
+export interface MlpNames {
+  readonly input: string;
+  readonly output: string;
 }
 
-/** norm(x + output(activation(input(x)))), both layers with biases: [N, width] -> [N, width]. */
-export function normedMlp(
-  weights: Weights,
-  names: { readonly input: string; readonly output: string },
-  { width, inner, activation, norm }: NormedMlpShape,
-): Linear {
-  const inputShape = { inputs: width, outputs: inner, bias: true };
-  const outputShape = { inputs: inner, outputs: width, bias: true };
+export interface MlpShape {
+  readonly width: number;
+  readonly inner: number;
+  /** Of both layers. */
+  readonly bias: boolean;
+  readonly activation: Activation;
+  /** Applied to the sum, as at the end of a post-norm layer. */
+  readonly norm?: LayerNorm | undefined;
+}
+
+/** residual + output(activation(input(x))), or the norm of that: [N, width] twice -> [N, width]. */
+export function mlp(weights: Weights, names: MlpNames, shape: MlpShape): ResidualLinear {
+  const { width, inner, bias, activation, norm } = shape;
+  const inputShape = { inputs: width, outputs: inner, bias };
+  const outputShape = { inputs: inner, outputs: width, bias };
   const kernels = kernelsFor(weights);
   if (kernels) {
     const gate = packedLayer(kernels, weights, [names.input], inputShape);
     const down = packedLayer(kernels, weights, [names.output], outputShape);
     const layers = { gate, down, activation: activation.kind };
-    return (x) => kernels.mlp(x, layers, x, norm.parameters);
+    return (x, residual) => kernels.mlp(x, layers, residual, norm?.parameters);
   }
   const input = linear(weights, names.input, inputShape);
-  const output = normedResidualLinear(weights, names.output, { ...outputShape, norm });
-  return (x) => output(activation(input(x)), x);
+  const output = residualLinear(weights, names.output, { ...outputShape, norm });
+  return (x, residual) => output(activation(input(x)), residual);
 }

@@ -3,7 +3,8 @@ import type { Tensor } from "../../ffi/index.ts";
 import type { Weights } from "../checkpoint/weights.ts";
 import type { RowAttention } from "./attention.ts";
 import { kernelsFor } from "./kernels.ts";
-import { linear, packedLayer } from "./linear.ts";
+import { linear, type Linear, packedLayer } from "./linear.ts";
+import type { Rotation } from "./rope.ts";
 
 export interface SelfAttentionShape {
   readonly inputs: number;
@@ -12,27 +13,68 @@ export interface SelfAttentionShape {
   readonly bias: boolean;
 }
 
-/** [N, inputs] -> [N, outputs]. */
-export type SelfAttention = (x: Tensor, attend: RowAttention) => Tensor;
+/** Names of the tensors without `.weight` and `.bias`; one `queryKeyValue` holds the rows of all three in this order. */
+export type ProjectionNames =
+  | { readonly query: string; readonly key: string; readonly value: string }
+  | { readonly queryKeyValue: string };
 
-/** Attention of the projections `<name>.query`, `.key` and `.value` of x as they are, without rotations. */
+/** [N, inputs] -> [N, outputs]. With `rotate`, queries and keys are turned to their positions. */
+export type SelfAttention = (x: Tensor, attend: RowAttention, rotate?: Rotation) => Tensor;
+
+/** Attention of three projections of x, with as many key/value heads as heads. */
 export function selfAttention(
   weights: Weights,
-  name: string,
+  names: ProjectionNames,
   shape: SelfAttentionShape,
 ): SelfAttention {
-  const names = ["query", "key", "value"].map((part) => `${name}.${part}`);
   const kernels = kernelsFor(weights);
   if (kernels) {
-    const layer = packedLayer(kernels, weights, names, shape);
-    return (x, attend) => {
-      const rows = attend.kernelRows(shape.outputs);
+    const joint = "queryKeyValue" in names;
+    const layer = joint
+      ? packedLayer(kernels, weights, [names.queryKeyValue], threefold(shape))
+      : packedLayer(kernels, weights, [names.query, names.key, names.value], shape);
+    return (x, attend, rotate) => {
+      const rows = rotate ? undefined : attend.kernelRows(shape.outputs);
       if (rows) return kernels.selfAttention(x, layer, rows);
-      // [N, 3 * outputs] -> 3 x [N, outputs]
-      const [query, key, value] = mx.split(kernels.linear(x, layer), 3, 1);
-      return attend(query!, key!, value!);
+      return attendTo(thirds(kernels.linear(x, layer)), attend, rotate);
     };
   }
-  const [query, key, value] = names.map((part) => linear(weights, part, shape));
-  return (x, attend) => attend(query!(x), key!(x), value!(x));
+  const project = projections(weights, names, shape);
+  return (x, attend, rotate) => attendTo(project(x), attend, rotate);
+}
+
+/** [N, outputs] each. */
+type QueryKeyValue = readonly [query: Tensor, key: Tensor, value: Tensor];
+
+function attendTo(
+  [query, key, value]: QueryKeyValue,
+  attend: RowAttention,
+  rotate: Rotation = (x) => x,
+): Tensor {
+  return attend(rotate(query), rotate(key), value);
+}
+
+function projections(
+  weights: Weights,
+  names: ProjectionNames,
+  shape: SelfAttentionShape,
+): (x: Tensor) => QueryKeyValue {
+  if ("queryKeyValue" in names) {
+    const joint: Linear = linear(weights, names.queryKeyValue, threefold(shape));
+    return (x) => thirds(joint(x));
+  }
+  const [query, key, value] = [names.query, names.key, names.value].map((name) =>
+    linear(weights, name, shape),
+  );
+  return (x) => [query!(x), key!(x), value!(x)];
+}
+
+/** [N, 3 * outputs] -> three times [N, outputs] */
+function thirds(joint: Tensor): QueryKeyValue {
+  const [query, key, value] = mx.split(joint, 3, 1);
+  return [query!, key!, value!];
+}
+
+function threefold(shape: SelfAttentionShape): SelfAttentionShape {
+  return { ...shape, outputs: 3 * shape.outputs };
 }

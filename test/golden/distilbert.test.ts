@@ -1,0 +1,3 @@
+import { describeEmbedders } from "./embedder.ts";
+
+describeEmbedders("distilbert", ["distilbert-mean", "distilbert-dense"]);
