@@ -6,6 +6,7 @@ import type { Encoder } from "../nn/encoder.ts";
 import { layerNorm } from "../nn/norms.ts";
 import { postNormLayer, type PostNormNames, type PostNormShape } from "../nn/post-norm-layer.ts";
 import type { RaggedBatch } from "../nn/ragged.ts";
+import type { RelativeBias } from "../nn/relative-bias.ts";
 import { rotation } from "../nn/rope.ts";
 import { RowLayout } from "../nn/row-layout.ts";
 import { selfAttention, type ProjectionNames, type SelfAttention } from "../nn/self-attention.ts";
@@ -33,6 +34,8 @@ export interface PostNormModel extends PostNormShape {
   readonly layerNames: (layer: number) => PostNormNames & { readonly attention: ProjectionNames };
   /** [headDim / 2] of the rotary position embedding; absent: none. */
   readonly frequencies?: Float32Array | undefined;
+  /** Of all layers; absent: none. */
+  readonly relativeBias?: RelativeBias | undefined;
 }
 
 /** The encoders that descend from BERT. */
@@ -64,12 +67,14 @@ export class PostNormEncoder implements Encoder {
   }
 
   forward(batch: RaggedBatch): Tensor {
-    const { heads, frequencies } = this.#model;
+    const { heads, frequencies, relativeBias } = this.#model;
+    const longest = batch.lengths.reduce((a, b) => Math.max(a, b));
     const attend = attention(new RowLayout(batch), {
       heads,
       kvHeads: heads,
       scale: 1 / Math.sqrt(this.hiddenSize / heads),
       mask: { kind: "full" },
+      relativeBias: relativeBias?.(longest),
     });
     const rotate = frequencies && rotation(batch.positions, frequencies);
     const embedded = this.#embed(...this.#indices(batch));

@@ -5,7 +5,7 @@ import { copyOfFixture, editJson, fixture } from "../../test/fixtures/fixtures.t
 import { editTensors } from "../../test/fixtures/tensors.ts";
 import { raggedBatch } from "../nn/ragged.ts";
 import { loadEmbeddingModel } from "./load.ts";
-import { positionsAfterPadding } from "./roberta.ts";
+import { positionsAfterPadding } from "./padding-positions.ts";
 
 const device = mx.openDevice("cpu");
 

@@ -3,11 +3,11 @@ import * as mx from "../../ffi/index.ts";
 import type { Weights } from "../checkpoint/weights.ts";
 import type { Encoder } from "../nn/encoder.ts";
 import { linear } from "../nn/linear.ts";
-import type { RaggedBatch } from "../nn/ragged.ts";
 import { bertConfig, bertEncoder } from "./bert-encoder.ts";
 import { classifier, oneLabel } from "./classifier.ts";
 import { parseConfig } from "./config.ts";
 import type { ModelFamily } from "./family.ts";
+import { positionsAfterPadding } from "./padding-positions.ts";
 
 /** RoBERTa (Liu et al. 2019): BERT whose positions count from behind the padding id. */
 export const roberta: ModelFamily = {
@@ -43,15 +43,3 @@ function loadEncoder(config: unknown, weights: Weights): Encoder {
 }
 
 const parse = (config: unknown) => parseConfig(bertConfig, config, "config.json");
-
-/**
- * [N]: padId plus the running count of the row's other tokens. A padding token written out in a text gets padId
- * itself and does not count.
- */
-export function positionsAfterPadding(batch: RaggedBatch, padId: number): Int32Array {
-  let counted = 0;
-  return batch.ids.map((id, token) => {
-    if (batch.positions[token] === 0) counted = 0;
-    return id === padId ? padId : padId + ++counted;
-  });
-}

@@ -1,0 +1,77 @@
+import { z } from "zod";
+import { activation } from "../nn/activations.ts";
+import { relativeBias } from "../nn/relative-bias.ts";
+import { headsDivide, parseConfig, size } from "./config.ts";
+import type { ModelFamily } from "./family.ts";
+import { positionsAfterPadding } from "./padding-positions.ts";
+import { PostNormEncoder } from "./post-norm-encoder.ts";
+
+/** Fixed in the reference implementation, whatever config.json says. */
+const PAD_ID = 1;
+const BUCKETS = { buckets: 32, maxDistance: 128 };
+
+const configSchema = z
+  .object({
+    vocab_size: size,
+    hidden_size: size,
+    num_hidden_layers: size,
+    num_attention_heads: size,
+    intermediate_size: size,
+    max_position_embeddings: size,
+    hidden_act: z.string().default("gelu"),
+    layer_norm_eps: z.number().positive().default(1e-12),
+    /** Rows of the table; only the first ones are used. */
+    relative_attention_num_buckets: size.min(BUCKETS.buckets).default(BUCKETS.buckets),
+  })
+  .check(headsDivide("num_attention_heads", "hidden_size"));
+
+/** MPNet (Song et al. 2020): BERT with RoBERTa's positions, and a bias by distance that all layers share. */
+export const mpnet: ModelFamily = {
+  modelType: "mpnet",
+  defaultPooling: "mean",
+  weightPrefixes: ["mpnet.", "model."],
+  load(unparsed, weights) {
+    const config = parseConfig(configSchema, unparsed, "config.json");
+    const { num_attention_heads: heads, max_position_embeddings: positions } = config;
+    const table = (name: string, rows: number) => ({ name: `embeddings.${name}_embeddings`, rows });
+    return new PostNormEncoder(
+      {
+        width: config.hidden_size,
+        inner: config.intermediate_size,
+        heads,
+        layers: config.num_hidden_layers,
+        maxPositions: positions - (PAD_ID + 1),
+        activation: activation(config.hidden_act, "config.json: hidden_act"),
+        eps: config.layer_norm_eps,
+        attentionBias: true,
+        mlpBias: true,
+        tables: {
+          words: table("word", config.vocab_size),
+          positions: {
+            ...table("position", positions),
+            rule: (batch) => positionsAfterPadding(batch, PAD_ID),
+          },
+          norm: "embeddings.LayerNorm",
+        },
+        layerNames,
+        relativeBias: relativeBias(weights, "encoder.relative_attention_bias", {
+          ...BUCKETS,
+          ...{ rows: config.relative_attention_num_buckets, heads },
+        }),
+      },
+      weights,
+    );
+  },
+};
+
+function layerNames(index: number) {
+  const layer = `encoder.layer.${index}`;
+  const attention = (part: string) => `${layer}.attention.attn.${part}`;
+  return {
+    attention: { query: attention("q"), key: attention("k"), value: attention("v") },
+    attentionOutput: attention("o"),
+    attentionNorm: `${layer}.attention.LayerNorm`,
+    mlp: { input: `${layer}.intermediate.dense`, output: `${layer}.output.dense` },
+    mlpNorm: `${layer}.output.LayerNorm`,
+  };
+}

@@ -1,0 +1,3 @@
+import { describeEmbedders } from "./embedder.ts";
+
+describeEmbedders("mpnet", ["mpnet-mean"]);
