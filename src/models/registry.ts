@@ -3,8 +3,13 @@ import { CheckpointError } from "../checkpoint/error.ts";
 import { bert } from "./bert.ts";
 import { distilbert } from "./distilbert.ts";
 import type { ModelFamily } from "./family.ts";
+import { llama } from "./llama.ts";
+import { llamaBidirec } from "./llama_bidirec.ts";
+import { ministral3 } from "./ministral3.ts";
+import { mistral } from "./mistral.ts";
 import { modernbert } from "./modernbert.ts";
 import { mpnet } from "./mpnet.ts";
+import { qwen2 } from "./qwen2.ts";
 import { qwen3 } from "./qwen3.ts";
 import { roberta } from "./roberta.ts";
 import { xlmRoberta } from "./xlm_roberta.ts";
@@ -16,7 +21,12 @@ const families: readonly ModelFamily[] = [
   distilbert,
   mpnet,
   modernbert,
+  qwen2,
   qwen3,
+  llama,
+  llamaBidirec,
+  mistral,
+  ministral3,
 ];
 
 /** The family of a checkpoint's `model_type`. Throws CheckpointError listing the known ones for any other. */

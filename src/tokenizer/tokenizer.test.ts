@@ -75,7 +75,7 @@ test("specials around a text come from the post-processor", () => {
   expect(specials("bert-mean")).toEqual([[2], [3]]); // TemplateProcessing
   expect(specials("roberta-mean")).toEqual([[0], [2]]); // RobertaProcessing
   expect(specials("qwen3-embed")).toEqual([[], [640]]); // ByteLevel, then a template
-  expect(specials("tokenizers/llama-bidirec")).toEqual([[640], []]);
+  expect(specials("llama-bidirec")).toEqual([[640], []]);
   const classic = changed("bert-mean", (stored) => {
     stored.post_processor = { type: "BertProcessing", sep: ["[SEP]", 3], cls: ["[CLS]", 2] };
   });
@@ -173,7 +173,7 @@ test("lower-casing comes first, once", () => {
   const lower = Tokenizer.load(cased, { lowerCase: true });
   expect(idsOf(lower, "Hello WORLD")).toEqual(idsOf(Tokenizer.load(cased), "hello world"));
   expect(idsOf(lower, "<mask> A")).toEqual(idsOf(Tokenizer.load(cased), "<mask> a"));
-  const own = fixture("tokenizers/gemma3-embed");
+  const own = fixture("gemma3-embed");
   expect(idsOf(Tokenizer.load(own, { lowerCase: true }), "A  B")).toEqual(
     idsOf(Tokenizer.load(own), "a  b"),
   );

@@ -26,6 +26,9 @@ const FAMILIES = [
   "modernbert-mean",
   "modernbert-cls",
   "qwen3-embed",
+  "qwen2-embed-bidirectional",
+  "mistral-embed",
+  "ministral3-embed",
 ];
 
 const Prompts = z.object({

@@ -1,0 +1,40 @@
+import { z } from "zod";
+import type { Weights } from "../checkpoint/weights.ts";
+import type { Mask } from "../nn/ragged.ts";
+import { parseConfig } from "./config.ts";
+import { readDecoderMask } from "./decoder-mask.ts";
+import type { ModelFamily } from "./family.ts";
+import { readLlamaSizes } from "./llama-config.ts";
+import { LlamaDecoder } from "./llama-decoder.ts";
+
+const configSchema = z.looseObject({
+  attention_bias: z.boolean().default(false),
+  mlp_bias: z.boolean().default(false),
+});
+
+/** Llama 1 to 3 (Touvron et al. 2023). */
+export const llama: ModelFamily = {
+  modelType: "llama",
+  defaultPooling: "lasttoken",
+  weightPrefixes: ["model."],
+  instructionPrompt: (task) => `Instruct: ${task}\nQuery: `,
+  load: (config, weights) => loadLlama(config, weights, readDecoderMask(config, "Llama")),
+};
+
+/** Throws CheckpointError as `ModelFamily.load`. */
+export function loadLlama(config: unknown, weights: Weights, mask: Mask): LlamaDecoder {
+  const { attention_bias: attention, mlp_bias: mlp } = parseConfig(
+    configSchema,
+    config,
+    "config.json",
+  );
+  return new LlamaDecoder(
+    {
+      ...readLlamaSizes(config, { theta: 10_000 }),
+      mask,
+      biases: { queryKeyValue: attention, attentionOutput: attention, mlp },
+      headNorms: false,
+    },
+    weights,
+  );
+}

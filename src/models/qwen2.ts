@@ -1,0 +1,28 @@
+import { z } from "zod";
+import { parseConfig } from "./config.ts";
+import { readDecoderMask } from "./decoder-mask.ts";
+import type { ModelFamily } from "./family.ts";
+import { fullAttentionOnly, readLlamaSizes } from "./llama-config.ts";
+import { LlamaDecoder } from "./llama-decoder.ts";
+
+const configSchema = z.looseObject(fullAttentionOnly);
+
+/** Qwen2 and Qwen2.5 (Qwen Team 2024), dense; the embedders of GTE run it in both directions. */
+export const qwen2: ModelFamily = {
+  modelType: "qwen2",
+  defaultPooling: "lasttoken",
+  weightPrefixes: ["model."],
+  instructionPrompt: (task) => `Instruct: ${task}\nQuery: `,
+  load(config, weights) {
+    parseConfig(configSchema, config, "config.json");
+    return new LlamaDecoder(
+      {
+        ...readLlamaSizes(config, { theta: 10_000 }),
+        mask: readDecoderMask(config, "Qwen2"),
+        biases: { queryKeyValue: true, attentionOutput: false, mlp: false },
+        headNorms: false,
+      },
+      weights,
+    );
+  },
+};
