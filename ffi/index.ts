@@ -91,6 +91,7 @@ export {
   transpose,
 } from "./layout.ts";
 export { LibraryError, libraryPath } from "./library.ts";
+export { mapTable, type TableInFile } from "./mapped-table.ts";
 export {
   activeBytes,
   cacheBytes,

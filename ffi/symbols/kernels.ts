@@ -1,6 +1,6 @@
 import { c } from "../signature.ts";
 
-/** The CPU kernels of this project's own build of libmlxc. A tensor that is optional may be NULL. */
+/** What this project's own build of libmlxc has for the CPU. A tensor that is optional may be NULL. */
 export const kernels = {
   mlxcel_set_kernel_threads: c("void", "int"),
   mlxcel_kernel_threads: c("int"),
@@ -118,4 +118,5 @@ export const kernels = {
   ),
   mlxcel_pool: c("int", "mlx_array*", "mlx_array", "mlx_array", "int*", "int", "mlx_stream"),
   mlxcel_activate: c("int", "mlx_array*", "mlx_array", "int", "mlx_stream"),
+  mlxcel_map_table: c("int", "mlx_array*", "char*", "size_t", "int", "int"),
 };
