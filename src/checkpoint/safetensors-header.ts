@@ -9,7 +9,7 @@ export interface StoredTensor {
   /** safetensors' own name of the type: F32, BF16, U8 … */
   readonly dtype: string;
   readonly shape: readonly number[];
-  /** First and last-plus-one byte, counted from the end of the header. */
+  /** First and last-plus-one byte in the file. */
   readonly begin: number;
   readonly end: number;
 }
@@ -54,14 +54,27 @@ const headerSchema = z
  * can be handed to a native reader. Throws CheckpointError naming the file.
  */
 export function readSafetensorsHeader(path: string): Map<string, StoredTensor> {
-  const { headerText, tensorBytes } = readHeaderText(path);
+  const { headerText, tensorStart, tensorBytes } = readHeaderText(path);
   const tensors = parseHeader(path, headerText);
   for (const [name, tensor] of tensors) requireFittingSize(path, name, tensor);
   requireFullCover(path, tensors, tensorBytes);
-  return tensors;
+  // the header counts from its own end
+  return new Map(
+    [...tensors].map(([name, { begin, end, ...tensor }]) => [
+      name,
+      { ...tensor, begin: begin + tensorStart, end: end + tensorStart },
+    ]),
+  );
 }
 
-function readHeaderText(path: string): { headerText: string; tensorBytes: number } {
+interface HeaderText {
+  readonly headerText: string;
+  /** First byte behind the header. */
+  readonly tensorStart: number;
+  readonly tensorBytes: number;
+}
+
+function readHeaderText(path: string): HeaderText {
   const file = open(path);
   try {
     const fileBytes = fstatSync(file).size;
@@ -77,7 +90,7 @@ function readHeaderText(path: string): { headerText: string; tensorBytes: number
       throw damaged(path, `it ends within its header, after ${fileBytes} of ${tensorStart} bytes`);
     }
     const headerText = readBytes(file, LENGTH_FIELD_BYTES, Number(headerBytes)).toString("utf8");
-    return { headerText, tensorBytes: fileBytes - tensorStart };
+    return { headerText, tensorStart, tensorBytes: fileBytes - tensorStart };
   } finally {
     closeSync(file);
   }

@@ -15,6 +15,11 @@ export interface TensorFiles {
   readonly storedDtype: string;
   /** The tensor of one of the locations, outside of every scope: the same one each time. */
   tensor(name: string): Tensor;
+  /**
+   * The same without its elements being read: for computing on the CPU with few of its rows at a time. undefined
+   * where the format, the type or the library does not allow it.
+   */
+  mapped(name: string): Tensor | undefined;
   /** Every tensor that exists so far, asked for or not. */
   opened(): Iterable<Tensor>;
 }

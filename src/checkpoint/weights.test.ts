@@ -235,3 +235,41 @@ test("a source that is missing or of another shape is named", () => {
   expect(refusalOf(() => derive(QUERY))).toContain("expected is [3, 3]");
   weights.close();
 });
+
+test("a table of f32 numbers stays in its file, any other is read; the values are the same", () => {
+  const rows = 2 ** 15;
+  const values = Float32Array.from({ length: rows * 512 }, (_, i) => i % 4099);
+  const table = mx.fromFloat32(values, [rows, 512]);
+  const directory = directoryWith({ table, half: mx.astype(table, "float16") });
+  table.free();
+  mx.clearCache();
+  const weights = Weights.open(directory, { prefixes: [], computeDtype: "float32" });
+  const before = mx.activeBytes();
+  const mapped = weights.takeTable("table", [rows, 512]);
+  expect(weights.take("table")).toBe(mapped);
+  const read = weights.takeTable("half", [rows, 512]);
+  weights.close();
+  expect(mx.activeBytes() - before).toBe(values.byteLength);
+  expect(mapped.toFloat32()).toEqual(values);
+  expect(read.dtype).toBe("float32");
+  const last = mx.take(read, mx.fromInt32(Int32Array.of(rows - 1), [1]), 0).toFloat32();
+  expect([...last]).toEqual([...values.slice(-512)].map(Math.f16round));
+  for (const tensor of [mapped, read]) tensor.free();
+});
+
+test("a table behind a header of odd length is read", () => {
+  const path = join(
+    directoryWith({ table: mx.fromFloat32(Float32Array.of(1, 2), [1, 2]) }),
+    "model.safetensors",
+  );
+  const bytes = readFileSync(path);
+  const header = bytes.subarray(8, 8 + Number(bytes.readBigUInt64LE(0)));
+  const length = Buffer.alloc(8);
+  length.writeBigUInt64LE(BigInt(header.length + 1));
+  const odd = Buffer.concat([length, header, Buffer.from(" "), bytes.subarray(8 + header.length)]);
+  writeFileSync(path, odd);
+  const weights = Weights.open(join(path, ".."), { prefixes: [], computeDtype: "float32" });
+  const table = weights.takeTable("table", [1, 2]);
+  weights.close();
+  expect([...table.toFloat32()]).toEqual([1, 2]);
+});

@@ -88,6 +88,21 @@ export class Weights {
   }
 
   /**
+   * Like take, for a table of which a forward reads few rows. On the CPU it stays in its file where it can, so that
+   * rows which never occur take no memory.
+   */
+  takeTable(name: string, shape: readonly [rows: number, width: number]): mx.Tensor {
+    const found = this.#find(name, shape);
+    const mapped =
+      found && this.computeDtype === "float32" && !this.#taken.has(found.storedName)
+        ? this.#files.mapped(found.storedName)
+        : undefined;
+    if (!found || !mapped) return this.take(name, shape);
+    this.#taken.set(found.storedName, mx.keep(mapped));
+    return mapped;
+  }
+
+  /**
    * What `make` makes of stored tensors, all of the shape `shape`, such as another layout. It takes their place:
    * closing evaluates it and frees those that are not taken as well, one after the other. Otherwise like take.
    */

@@ -13,7 +13,7 @@ export interface Embedding {
 
 /** A look-up in `<name>.weight` [rows, width]. */
 export function embedding(weights: Weights, name: string, rows: number, width: number): Embedding {
-  const table = weights.take(`${name}.weight`, [rows, width]);
+  const table = weights.takeTable(`${name}.weight`, [rows, width]);
   return Object.assign((indices: Tensor) => mx.take(table, indices, 0), { table });
 }
 
