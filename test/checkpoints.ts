@@ -122,14 +122,17 @@ export class CheckpointCopy {
     return this;
   }
 
+  read(file: string): JsonObject {
+    return JsonObject.parse(JSON.parse(readFileSync(this.path(file), "utf8")));
+  }
+
   /** Sets keys of a JSON file; `undefined` removes a key. */
   set(file: string, changes: JsonObject): this {
     return this.edit(file, (content) => ({ ...content, ...changes }));
   }
 
   edit(file: string, change: (content: JsonObject) => JsonObject): this {
-    const content = JsonObject.parse(JSON.parse(readFileSync(this.path(file), "utf8")));
-    return this.write(file, change(content));
+    return this.write(file, change(this.read(file)));
   }
 
   tensors(change: (table: TensorTable) => TensorTable | void, file = "model.safetensors"): this {

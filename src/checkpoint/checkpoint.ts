@@ -2,11 +2,22 @@ import { join } from "node:path";
 import { z } from "zod";
 import { CheckpointError } from "./error.ts";
 import { readJson, readOptionalJson } from "./json-file.ts";
+import {
+  type LateInteractionSettings,
+  multiVectorLayout,
+  readLateInteraction,
+} from "./late-interaction.ts";
 import { readModules, type ModuleEntry } from "./modules.ts";
 import { isFile, statOf } from "./regular-file.ts";
 import { readTransformerSettings, type TransformerSettings } from "./transformer-settings.ts";
 
 export type { ModuleEntry, ModuleType } from "./modules.ts";
+export type {
+  Expansion,
+  LateInteractionSettings,
+  Side,
+  SideSettings,
+} from "./late-interaction.ts";
 export { isEmbedder, kindOf, type CheckpointKind } from "./kind.ts";
 
 /** What a model directory says about itself, apart from tensors and vocabulary. */
@@ -26,6 +37,8 @@ export interface Checkpoint {
   /** Texts are lower-cased whatever the tokenizer itself does. */
   readonly lowerCase: boolean;
   readonly limits: LengthLimits;
+  /** Of a model with one vector per token; undefined for every other. */
+  readonly lateInteraction: LateInteractionSettings | undefined;
 }
 
 /** Longest row in tokens, special tokens included, as two of the files state it. */
@@ -69,12 +82,12 @@ export function readCheckpoint(directory: string): Checkpoint {
   const config = readJson(configPath, configFile);
   const prompts = readPrompts(directory);
   const architectures = config.architectures ?? [];
-  const settings = readTransformerSettings(
-    transformerDirectory,
-    architectures[0]?.endsWith("ForSequenceClassification")
-      ? "sequence-classification"
-      : "feature-extraction",
-  );
+  const classifies = architectures[0]?.endsWith("ForSequenceClassification");
+  const layout = multiVectorLayout(directory);
+  const settings = readTransformerSettings(transformerDirectory, {
+    task: classifies ? "sequence-classification" : "feature-extraction",
+    multiVector: layout === "MultiVectorEncoder",
+  });
   return {
     directory,
     transformerDirectory,
@@ -86,6 +99,7 @@ export function readCheckpoint(directory: string): Checkpoint {
     defaultPromptName: prompts.defaultName,
     lowerCase: settings.lowerCase,
     limits: readLimits(transformerDirectory, settings),
+    lateInteraction: layout && readLateInteraction(directory, layout, { modules, settings }),
   };
 }
 

@@ -35,6 +35,7 @@ export function kindOf(checkpoint: Checkpoint): CheckpointKind {
   const architecture = checkpoint.architectures[0] ?? "";
   if (architecture.endsWith("ForSequenceClassification")) return "reranker";
   const embeds =
+    checkpoint.lateInteraction !== undefined ||
     checkpoint.modules?.some((module) => module.type === "Pooling") ||
     isFile(join(checkpoint.directory, "1_Pooling", "config.json")) ||
     ENCODER_ONLY.has(checkpoint.modelType) ||

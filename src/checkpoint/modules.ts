@@ -3,7 +3,7 @@ import { z } from "zod";
 import { CheckpointError } from "./error.ts";
 import { readOptionalJson } from "./json-file.ts";
 
-const MODULE_TYPES = ["Transformer", "Pooling", "Dense", "Normalize"] as const;
+const MODULE_TYPES = ["Transformer", "Pooling", "Dense", "Normalize", "MultiVectorMask"] as const;
 
 export type ModuleType = (typeof MODULE_TYPES)[number];
 

@@ -12,7 +12,7 @@ function read(files: Files, task: TransformerTask = "feature-extraction") {
   for (const [name, content] of Object.entries(files)) {
     writeFileSync(join(directory, name), JSON.stringify(content));
   }
-  return readTransformerSettings(directory, task);
+  return readTransformerSettings(directory, { task });
 }
 
 const ofBert = (content: object) => ({ "sentence_bert_config.json": content });

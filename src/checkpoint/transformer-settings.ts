@@ -8,6 +8,10 @@ export interface TransformerSettings {
   readonly maxLength?: number;
   /** Texts are lower-cased whatever the tokenizer itself does. */
   readonly lowerCase: boolean;
+  /** Limits of the two sides of a search, and how queries are filled up: only with a vector per token. */
+  readonly queryLength?: number | undefined;
+  readonly documentLength?: number | undefined;
+  readonly queryExpansion?: QueryExpansion | undefined;
 }
 
 /** In the order in which sentence-transformers looks for them. */
@@ -23,6 +27,13 @@ const OUTPUTS = {
 
 export type TransformerTask = keyof typeof OUTPUTS;
 
+/** What the module is for. */
+export interface TransformerUse {
+  readonly task: TransformerTask;
+  /** Its token vectors are the result. */
+  readonly multiVector?: boolean;
+}
+
 /** Only the listed keys: any other could ask for something that is not done. */
 function only<Shape extends z.core.$ZodLooseShape>(shape: Shape) {
   return z.strictObject(shape, {
@@ -35,6 +46,27 @@ function only<Shape extends z.core.$ZodLooseShape>(shape: Shape) {
 
 const absent = z.null().optional();
 const tokenCount = z.int().positive().nullish();
+
+const queryExpansion = only({
+  /** Whether `length` is also the most tokens of a query. */
+  strategy: z.enum(["fixed", "min"]),
+  length: z.int().positive(),
+  attend: z.boolean().default(false),
+  token: z.string().nullish(),
+});
+
+export type QueryExpansion = z.output<typeof queryExpansion>;
+
+const multiVectorKeys = {
+  query_length: tokenCount,
+  document_length: tokenCount,
+  query_expansion: queryExpansion.nullish(),
+};
+const noMultiVectorKeys = {
+  query_length: absent,
+  document_length: absent,
+  query_expansion: absent,
+};
 
 /** How the network is put in memory: none of these changes what it computes. */
 const modelArguments = only({
@@ -60,7 +92,7 @@ const configArguments = only({
   use_cache: z.boolean().optional(),
 }).nullish();
 
-function settingsFile(task: TransformerTask) {
+function settingsFile({ task, multiVector = false }: TransformerUse) {
   const [output, name] = OUTPUTS[task];
   const forward = z.looseObject({
     method: z.literal("forward"),
@@ -76,9 +108,7 @@ function settingsFile(task: TransformerTask) {
     module_output_name: z.literal(name).optional(),
     processing_kwargs: only({ chat_template: z.unknown() }).partial().nullish(), // for messages only
     unpad_inputs: z.boolean().nullish(),
-    query_length: absent,
-    document_length: absent,
-    query_expansion: absent,
+    ...(multiVector ? multiVectorKeys : noMultiVectorKeys),
     tokenizer_name_or_path: absent,
     // Two spellings of each.
     model_args: modelArguments,
@@ -96,10 +126,10 @@ function settingsFile(task: TransformerTask) {
  */
 export function readTransformerSettings(
   directory: string,
-  task: TransformerTask,
+  use: TransformerUse,
 ): TransformerSettings {
   for (const name of FILES) {
-    const file = readOptionalJson(join(directory, name), settingsFile(task));
+    const file = readOptionalJson(join(directory, name), settingsFile(use));
     if (file === undefined || Object.keys(file).length === 0) continue;
     const { processor_kwargs, tokenizer_args, max_seq_length } = file;
     const maxLength =
@@ -107,6 +137,11 @@ export function readTransformerSettings(
     return {
       ...(maxLength !== undefined && { maxLength }),
       lowerCase: file.do_lower_case ?? false,
+      ...(use.multiVector && {
+        queryLength: file.query_length ?? undefined,
+        documentLength: file.document_length ?? undefined,
+        queryExpansion: file.query_expansion ?? undefined,
+      }),
     };
   }
   return { lowerCase: false };

@@ -6,6 +6,7 @@ import type { NormalizeMode } from "../pipeline/normalize.ts";
 import type { PoolingMode } from "../pipeline/pooling.ts";
 import { Tokenizer } from "../tokenizer/tokenizer.ts";
 import { requireFittingTemplate } from "./fitting-template.ts";
+import { loadLateInteraction } from "./load-late-interaction.ts";
 import { maxLength } from "./max-length.ts";
 import { computeDtypeOn, openWeights } from "./open-weights.ts";
 import { familyOf } from "./registry.ts";
@@ -44,6 +45,11 @@ export function loadEmbeddingModel(options: LoadOptions): EmbeddingModel {
     vocabSize: encoder.vocabSize,
     typeCount: family.typeCount?.(checkpoint.config),
   });
+  const lateInteraction = loadLateInteraction(checkpoint, {
+    tokenizer,
+    maxPositions: encoder.maxPositions,
+    maxLength: options.maxLength,
+  });
   return new EmbeddingModel({
     name: basename(directory),
     family: family.modelType,
@@ -56,10 +62,13 @@ export function loadEmbeddingModel(options: LoadOptions): EmbeddingModel {
     }),
     tokenizer,
     prompts: { prompts, defaultPromptName, instructionPrompt: family.instructionPrompt },
-    maxLength: maxLength(checkpoint.limits, encoder.maxPositions, {
-      flag: options.maxLength,
-      specials: tokenizer.singleSpecials,
-    }),
+    lateInteraction,
+    maxLength:
+      lateInteraction?.limits.document ??
+      maxLength(checkpoint.limits, encoder.maxPositions, {
+        flag: options.maxLength,
+        specials: tokenizer.singleSpecials,
+      }),
     normalize,
     storedDtype,
     weightBytes,

@@ -1,10 +1,14 @@
+import * as mx from "../../ffi/index.ts";
+import type { Tensor } from "../../ffi/index.ts";
 import type { Encoder } from "../nn/encoder.ts";
 import { raggedBatch, type TokenRow } from "../nn/ragged.ts";
+import { rowStarts } from "../nn/row-layout.ts";
 import type { Tokenizer } from "../tokenizer/tokenizer.ts";
+import type { LateInteraction } from "./late-interaction.ts";
 import type { ModuleChain } from "./modules.ts";
 import { L2, normalized, UNNORMALIZED, type NormalizeMode } from "./normalize.ts";
 import { pendingValues, type PendingValues } from "./pending-values.ts";
-import { promptText, type PromptChoice, type PromptTable } from "./prompts.ts";
+import { type PromptChoice, promptText, type PromptTable, sideOf } from "./prompts.ts";
 import { requireUsable } from "./unusable-text.ts";
 
 /** Text for the tokenizer, or token ids that are used verbatim (no specials, no prompt). */
@@ -14,11 +18,19 @@ export type EmbedInput = { readonly text: string } | { readonly ids: Int32Array 
 export interface EmbedRow extends TokenRow {
   /** Leading tokens that pooling leaves out; 0 where the checkpoint pools its prompts too. */
   readonly promptTokens: number;
-  /** Something was cut off to fit the model's limit. */
+  /** Tokens that count as used, specials included: all but those that fill up a query. */
+  readonly tokens: number;
+  /** Most tokens of such a row. */
+  readonly limit: number;
+  /** Something was cut off to fit the limit. */
   readonly truncated: boolean;
+  /** The tokens that give a vector, in order, where each gives one; absent: all. */
+  readonly kept?: Int32Array | undefined;
+  /** Vectors that it gives. */
+  readonly outputs: number;
 }
 
-/** [B, rawDim] vectors that are being computed. */
+/** [outputs of all rows, dim] vectors that are being computed. */
 export type PendingVectors = PendingValues;
 
 export interface FinishOptions {
@@ -37,6 +49,8 @@ export interface EmbeddingParts {
   readonly chain: ModuleChain;
   readonly tokenizer: Tokenizer;
   readonly prompts: PromptTable;
+  /** How texts become rows where each token gives a vector; with it, the chain has no pooling. */
+  readonly lateInteraction?: LateInteraction | undefined;
   /** Longest row in tokens, specials included. */
   readonly maxLength: number;
   /** Overrides what the checkpoint's modules do. */
@@ -55,11 +69,14 @@ export class EmbeddingModel {
   readonly maxLength: number;
   /** Every token id must be below it. */
   readonly vocabSize: number;
-  /** Modes in the order in which they are concatenated, e.g. `mean` or `cls+mean`. */
+  /** Modes in the order in which they are concatenated, e.g. `mean` or `cls+mean`; `none`: a vector per token. */
   readonly pooling: string;
   /** What happens to a vector unless the request says otherwise: `l2`, `none` or the number of the mode. */
   readonly normalization: string;
-  readonly multiVector = false;
+  /** A text gives a vector per token instead of one. */
+  readonly multiVector: boolean;
+  /** What the checkpoint's modules do to a vector in the end. */
+  readonly ownNormalize: NormalizeMode;
   /** Names in the checkpoint's own prompt table. */
   readonly promptNames: readonly string[];
   readonly storedDtype: string;
@@ -69,6 +86,7 @@ export class EmbeddingModel {
   readonly #encoder: Encoder;
   readonly #chain: ModuleChain;
   readonly #prompts: PromptTable;
+  readonly #lateInteraction: LateInteraction | undefined;
   readonly #normalize: NormalizeMode;
 
   constructor(parts: EmbeddingParts) {
@@ -77,8 +95,10 @@ export class EmbeddingModel {
     this.dim = parts.chain.outputSize;
     this.maxLength = parts.maxLength;
     this.vocabSize = parts.encoder.vocabSize;
-    this.pooling = parts.chain.pooling.modes.join("+");
-    this.#normalize = parts.normalize ?? (parts.chain.endsNormalized ? L2 : UNNORMALIZED);
+    this.pooling = parts.chain.pooling?.modes.join("+") ?? "none";
+    this.multiVector = parts.lateInteraction !== undefined;
+    this.ownNormalize = parts.chain.endsNormalized ? L2 : UNNORMALIZED;
+    this.#normalize = parts.normalize ?? this.ownNormalize;
     this.normalization = normalizationName(this.#normalize);
     this.promptNames = Object.keys(parts.prompts.prompts);
     this.storedDtype = parts.storedDtype;
@@ -87,6 +107,7 @@ export class EmbeddingModel {
     this.#encoder = parts.encoder;
     this.#chain = parts.chain;
     this.#prompts = parts.prompts;
+    this.#lateInteraction = parts.lateInteraction;
   }
 
   /**
@@ -105,7 +126,8 @@ export class EmbeddingModel {
       const batch = raggedBatch(rows);
       const promptTokens = Int32Array.from(rows, (row) => row.promptTokens);
       const hidden = this.#encoder.forward(batch);
-      return this.#chain.forward(hidden, { lengths: batch.lengths, promptTokens });
+      const vectors = this.#chain.forward(hidden, { lengths: batch.lengths, promptTokens });
+      return rows.some((row) => row.kept) ? keptVectors(vectors, rows) : vectors;
     };
     return pendingValues(
       build,
@@ -114,33 +136,59 @@ export class EmbeddingModel {
   }
 
   /**
-   * One vector of `read` as a request wants it: cut to `dimensions`, then normalised unless that is off. Every mode
-   * only scales, so this equals normalising before the cut as well.
+   * Vectors of `read`, [n, dim] -> [n, dimensions], as a request wants them: each cut to `dimensions`, then normalised
+   * unless that is off. Every mode only scales, so this equals normalising before the cut as well.
    */
   finish(raw: Float32Array, options: FinishOptions): Float32Array<ArrayBuffer> {
-    const cut = raw.subarray(0, options.dimensions ?? raw.length);
-    return normalized(cut, options.normalize ?? this.#normalize);
+    const { dimensions = this.dim, normalize = this.#normalize } = options;
+    if (raw.length === this.dim) return normalized(raw.subarray(0, dimensions), normalize);
+    const count = raw.length / this.dim;
+    const finished = new Float32Array(count * dimensions);
+    for (let i = 0; i < count; i++) {
+      const vector = raw.subarray(i * this.dim, i * this.dim + dimensions);
+      finished.set(normalized(vector, normalize), i * dimensions);
+    }
+    return finished;
   }
 
-  #verbatimRow(ids: Int32Array): EmbedRow {
-    const truncated = ids.length > this.maxLength;
-    return { ids: truncated ? ids.slice(0, this.maxLength) : ids, promptTokens: 0, truncated };
+  #verbatimRow(all: Int32Array): EmbedRow {
+    const truncated = all.length > this.maxLength;
+    const ids = truncated ? all.slice(0, this.maxLength) : all;
+    return {
+      ...{ ids, tokens: ids.length, truncated, limit: this.maxLength, promptTokens: 0 },
+      outputs: this.multiVector ? ids.length : 1,
+    };
   }
 
   #textRow(text: string, choice: PromptChoice): EmbedRow {
     const prompt = promptText(this.#prompts, choice);
-    const { ids, typeIds, truncated } = this.tokenizer.encode(prompt + text, {
-      maxLength: this.maxLength,
-    });
-    const pooled = Math.max(1, ids.length - this.#unpooledTokens(prompt));
-    return { ids, typeIds, promptTokens: ids.length - pooled, truncated };
+    if (this.#lateInteraction) {
+      const side = sideOf(this.#prompts, choice);
+      const row = this.#lateInteraction.row(prompt + text, side);
+      const limit = this.#lateInteraction.limits[side ?? "document"];
+      const outputs = row.kept?.length ?? row.ids.length;
+      return { ...row, promptTokens: 0, limit, outputs };
+    }
+    const row = this.tokenizer.encode(prompt + text, { maxLength: this.maxLength });
+    const tokens = row.ids.length;
+    const pooled = Math.max(1, tokens - this.#unpooledTokens(prompt));
+    return { ...row, tokens, promptTokens: tokens - pooled, limit: this.maxLength, outputs: 1 };
   }
 
   /** Tokens of the prompt alone, the specials before it included. */
   #unpooledTokens(prompt: string): number {
-    if (prompt === "" || this.#chain.pooling.includePrompt) return 0;
+    if (prompt === "" || this.#chain.pooling?.includePrompt) return 0;
     return this.tokenizer.encode(prompt).ids.length - this.tokenizer.singleSuffix.length;
   }
+}
+
+/** [N, dim] -> [outputs of all rows, dim] */
+function keptVectors(vectors: Tensor, rows: readonly EmbedRow[]): Tensor {
+  const starts = rowStarts(Int32Array.from(rows, ({ ids }) => ids.length));
+  const kept = rows.flatMap((row, i) =>
+    Array.from(row.kept ?? row.ids.keys(), (token) => starts[i]! + token),
+  );
+  return mx.take(vectors, mx.fromInt32(Int32Array.from(kept), [kept.length]), 0);
 }
 
 function normalizationName(mode: NormalizeMode): string {

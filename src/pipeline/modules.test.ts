@@ -87,7 +87,7 @@ test("without modules.json: the pooling of 1_Pooling, else the family's, and L2"
 test("the caller's pooling beats the file's", () => {
   const checkpoint = readCheckpoint(copyOfFixture("bert-max"));
   const chain = loadModuleChain(checkpoint, { ...OPTIONS, pooling: "lasttoken" });
-  expect(chain.pooling.modes).toEqual(["lasttoken"]);
+  expect(chain.pooling?.modes).toEqual(["lasttoken"]);
   expect(run(chain)).toEqual(
     mx.scope(() =>
       hidden()

@@ -1,11 +1,13 @@
 import { join } from "node:path";
+import { z } from "zod";
 import * as mx from "../../ffi/index.ts";
 import type { Tensor } from "../../ffi/index.ts";
 import type { Checkpoint, ModuleEntry } from "../checkpoint/checkpoint.ts";
 import { CheckpointError } from "../checkpoint/error.ts";
+import { readJson } from "../checkpoint/json-file.ts";
 import { isFile } from "../checkpoint/regular-file.ts";
 import type { WeightsOptions } from "../checkpoint/weights.ts";
-import { loadDense } from "./dense.ts";
+import { type Feature, loadDense } from "./dense.ts";
 import { pool, type PooledRows, type Pooling, type PoolingMode } from "./pooling.ts";
 import { readPooling } from "./pooling-config.ts";
 
@@ -21,17 +23,15 @@ export interface ChainOptions {
 
 /** What turns hidden states into vectors: the modules of a checkpoint that follow its Transformer. */
 export interface ModuleChain {
-  readonly pooling: Pooling;
+  /** Absent: a vector per token. */
+  readonly pooling?: Pooling | undefined;
   /** Width of the vectors. */
   readonly outputSize: number;
   /** The chain closes with a Normalize module, which `forward` leaves to the caller. */
   readonly endsNormalized: boolean;
-  /** [N, H] f32 -> [B, outputSize] f32, before a closing Normalize. */
+  /** [N, H] f32 -> [B, outputSize] f32, or [N, outputSize] without pooling, before a closing Normalize. */
   forward(hidden: Tensor, rows: PooledRows): Tensor;
 }
-
-/** [B, in] -> [B, out] */
-type VectorStep = (vectors: Tensor) => Tensor;
 
 /** Folder of the Pooling module in repositories that lack modules.json. */
 const POOLING_FOLDER = "1_Pooling";
@@ -41,38 +41,88 @@ const POOLING_FOLDER = "1_Pooling";
  * and L2. Throws CheckpointError naming the module that does not fit.
  */
 export function loadModuleChain(checkpoint: Checkpoint, options: ChainOptions): ModuleChain {
+  const { lateInteraction } = checkpoint;
+  return lateInteraction
+    ? tokenChain(checkpoint, options, lateInteraction.normalized)
+    : pooledChain(checkpoint, options);
+}
+
+function pooledChain(checkpoint: Checkpoint, options: ChainOptions): ModuleChain {
   const { pooling: poolingModule, vectorModules } = splitChain(checkpoint);
   const stored: Pooling = poolingModule
     ? readPooling(join(checkpoint.directory, poolingModule.path))
     : { modes: [options.defaultPooling], includePrompt: true };
   const pooling = options.pooling ? { ...stored, modes: [options.pooling] } : stored;
-  const endsNormalized = vectorModules.at(-1)?.type === "Normalize";
-  const inGraph = endsNormalized ? vectorModules.slice(0, -1) : vectorModules;
+  const { forward, ...ending } = vectorSteps(checkpoint, vectorModules, {
+    feature: "sentence_embedding",
+    width: options.hiddenSize * pooling.modes.length,
+    computeDtype: options.computeDtype,
+  });
+  return { pooling, ...ending, forward: (hidden, rows) => forward(pool(hidden, rows, pooling)) };
+}
 
-  let width = options.hiddenSize * pooling.modes.length;
+/** A chain without Pooling: each token keeps its vector. `normalized`: whatever the chain ends in. */
+function tokenChain(
+  checkpoint: Checkpoint,
+  { pooling, hiddenSize: width, computeDtype }: ChainOptions,
+  normalized: boolean,
+): ModuleChain {
+  if (pooling) {
+    throw new CheckpointError(
+      "--pooling does not apply to a model with one vector per token; leave the flag out",
+    );
+  }
+  const modules = tokenModules(checkpoint);
+  for (const { type, path } of modules) {
+    if (type === "Normalize") {
+      readJson(join(checkpoint.directory, path, "config.json"), tokenNormalizeFile);
+    }
+  }
+  const { endsNormalized, ...steps } = vectorSteps(checkpoint, modules, {
+    ...{ feature: "token_embeddings", width, computeDtype },
+  });
+  return { ...steps, endsNormalized: endsNormalized || normalized };
+}
+
+/** Left to itself the module works on pooled vectors. */
+const tokenNormalizeFile = z.looseObject({ module_input_name: z.literal("token_embeddings") });
+
+/** [n, in] -> [n, out] */
+type VectorStep = (vectors: Tensor) => Tensor;
+
+interface StepOptions {
+  readonly feature: Feature;
+  /** Of the vectors that come in. */
+  readonly width: number;
+  readonly computeDtype: WeightsOptions["computeDtype"];
+}
+
+/** Dense and Normalize modules, one after the other; all but a closing Normalize. */
+function vectorSteps(
+  { directory }: Checkpoint,
+  modules: readonly ModuleEntry[],
+  { feature, width, computeDtype }: StepOptions,
+) {
+  const endsNormalized = modules.at(-1)?.type === "Normalize";
+  const inGraph = endsNormalized ? modules.slice(0, -1) : modules;
+  let outputSize = width;
   const steps = inGraph.map((module): VectorStep => {
     if (module.type === "Normalize") return l2Normalized;
-    const dense = loadDense(join(checkpoint.directory, module.path), options.computeDtype);
-    if (dense.inputs !== width) {
+    const dense = loadDense(join(directory, module.path), feature, computeDtype);
+    if (dense.inputs !== outputSize) {
       throw new CheckpointError(
-        `${module.path}/config.json: in_features is ${dense.inputs}, but ${width} come in`,
+        `${module.path}/config.json: in_features is ${dense.inputs}, but ${outputSize} come in`,
       );
     }
-    width = dense.outputs;
+    outputSize = dense.outputs;
     return dense.forward;
   });
-  return {
-    pooling,
-    outputSize: width,
-    endsNormalized,
-    forward(hidden, rows) {
-      const pooled = pool(hidden, rows, pooling);
-      return mx.astype(
-        steps.reduce((vectors, step) => step(vectors), pooled),
-        "float32",
-      );
-    },
-  };
+  const forward: VectorStep = (vectors) =>
+    mx.astype(
+      steps.reduce((x, step) => step(x), vectors),
+      "float32",
+    );
+  return { outputSize, endsNormalized, forward };
 }
 
 interface SplitChain {
@@ -89,14 +139,39 @@ function splitChain({ modules, directory }: Checkpoint): SplitChain {
     return { pooling: hasPooling ? pooling : undefined, vectorModules: [normalize] };
   }
   const [transformer, pooling, ...vectorModules] = modules;
-  const usable =
+  if (
     transformer?.type === "Transformer" &&
     pooling?.type === "Pooling" &&
-    vectorModules.every(({ type }) => type === "Dense" || type === "Normalize");
-  if (usable) return { pooling, vectorModules };
+    vectorModules.every(isVectorModule)
+  ) {
+    return { pooling, vectorModules };
+  }
+  throw unsupportedChain(modules, "Transformer, Pooling, then Dense or Normalize modules");
+}
+
+/** Dense and Normalize modules of a chain without Pooling. Which vectors a MultiVectorMask drops is not their matter. */
+function tokenModules({ modules, directory }: Checkpoint): readonly ModuleEntry[] {
+  if (!modules) {
+    throw new CheckpointError(
+      `${join(directory, "modules.json")} is missing, which says how token vectors are made; download it again`,
+    );
+  }
+  const [transformer, ...others] = modules;
+  const vectorModules = others.filter(({ type }) => type !== "MultiVectorMask");
+  if (transformer?.type === "Transformer" && vectorModules.every(isVectorModule)) {
+    return vectorModules;
+  }
+  throw unsupportedChain(modules, "Transformer, then Dense, Normalize or MultiVectorMask modules");
+}
+
+function isVectorModule({ type }: ModuleEntry): boolean {
+  return type === "Dense" || type === "Normalize";
+}
+
+function unsupportedChain(modules: readonly ModuleEntry[], wanted: string): CheckpointError {
   const listed = modules.map(({ type }) => type).join(", ");
-  throw new CheckpointError(
-    `modules.json: the chain ${listed} is not supported; it must be Transformer, Pooling, then Dense or Normalize modules`,
+  return new CheckpointError(
+    `modules.json: the chain ${listed} is not supported; it must be ${wanted}`,
   );
 }
 

@@ -1,3 +1,5 @@
+import type { Side } from "../checkpoint/checkpoint.ts";
+
 /** What a request says about the text to put in front of its inputs. */
 export interface PromptChoice {
   /** Name of one of the checkpoint's prompts, or one that is always valid, see `knownPromptNames`. */
@@ -15,10 +17,10 @@ export interface PromptTable {
 }
 
 /** Valid for every checkpoint; where it has no such prompt they add nothing. */
-const UNIVERSAL_NAMES: readonly string[] = ["query", "document"];
+const UNIVERSAL_NAMES: readonly Side[] = ["query", "document"];
 
 /** Names that other servers use, unless the checkpoint has a prompt of that very name. */
-const SYNONYMS: ReadonlyMap<string, string> = new Map([
+const SYNONYMS: ReadonlyMap<string, Side> = new Map([
   ["search_query", "query"],
   ["search_document", "document"],
   ["passage", "document"],
@@ -36,9 +38,22 @@ export function promptText(table: PromptTable, choice: PromptChoice): string {
   const name = choice.promptName ?? defaultPromptName;
   if (name === undefined) return "";
   if (Object.hasOwn(prompts, name)) return prompts[name]!;
-  const universal = SYNONYMS.get(name) ?? name;
-  if (Object.hasOwn(prompts, universal)) return prompts[universal]!;
-  if (UNIVERSAL_NAMES.includes(universal)) return "";
+  const side = sideNamed(name);
+  if (side) return prompts[side] ?? "";
   const known = knownPromptNames(Object.keys(prompts)).join(", ");
   throw new RangeError(`unknown prompt "${name}" (known: ${known})`);
+}
+
+/** The side of a search that the choice names, if any: a prompt of the checkpoint's own may be about anything else. */
+export function sideOf(
+  { prompts, defaultPromptName }: PromptTable,
+  { promptName = defaultPromptName }: PromptChoice,
+): Side | undefined {
+  if (promptName === undefined) return undefined;
+  const isOwn = Object.hasOwn(prompts, promptName);
+  return isOwn ? UNIVERSAL_NAMES.find((side) => side === promptName) : sideNamed(promptName);
+}
+
+function sideNamed(name: string): Side | undefined {
+  return SYNONYMS.get(name) ?? UNIVERSAL_NAMES.find((side) => side === name);
 }

@@ -117,6 +117,11 @@ export class Tokenizer {
     };
   }
 
+  /** The id of a piece of the vocabulary, spelled as in tokenizer.json; undefined where it has none. */
+  idOf(piece: string): number | undefined {
+    return this.#library.token_to_id(piece);
+  }
+
   /** The text of ids, special tokens included. Ids outside of the vocabulary are a RangeError. */
   decode(ids: Int32Array): string {
     this.#requireKnown(ids);

@@ -48,8 +48,10 @@ function sameRow(a: BatchRow, b: BatchRow): boolean {
     a.promptTokens === b.promptTokens &&
     a.prefix === b.prefix &&
     a.attended === b.attended &&
+    a.outputs === b.outputs &&
     sameValues(a.ids, b.ids) &&
-    sameValues(a.typeIds, b.typeIds)
+    sameValues(a.typeIds, b.typeIds) &&
+    sameValues(a.kept, b.kept)
   );
 }
 

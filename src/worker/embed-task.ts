@@ -6,21 +6,23 @@ import { Task } from "./task.ts";
 import { itemField, tooLong } from "./too-long.ts";
 
 /** What embedding and ranking by vectors need of a model. */
-export type VectorModel = Pick<EmbeddingModel, "dim" | "maxLength" | "tokenize" | "finish">;
+export type VectorModel = Pick<
+  EmbeddingModel,
+  "dim" | "maxLength" | "multiVector" | "ownNormalize" | "tokenize" | "finish"
+>;
 
-/** One vector per item. */
-export class EmbedTask extends Task<EmbedRow> {
+/** The vectors of items, which the kinds of models keep in their own ways. */
+export abstract class EmbedTask extends Task<EmbedRow> {
+  protected readonly dim: number;
   private readonly items: readonly EmbedItem[];
-  private readonly vectors: Float32Array<ArrayBuffer>;
   private readonly tokens: Int32Array<ArrayBuffer>;
-  private readonly dim: number;
   private truncated = 0;
 
   constructor(
     id: number,
     abort: SharedArrayBuffer,
-    private readonly job: EmbedJob,
-    private readonly model: VectorModel,
+    protected readonly job: EmbedJob,
+    protected readonly model: VectorModel,
   ) {
     const items = unpackItems(job.items);
     const size = {
@@ -30,21 +32,23 @@ export class EmbedTask extends Task<EmbedRow> {
     super(id, abort, size, !job.truncate);
     this.items = items;
     this.dim = job.dimensions ?? model.dim;
-    this.vectors = new Float32Array(items.length * this.dim);
     this.tokens = new Int32Array(items.length);
   }
 
+  /** All of them, in the order of the items. */
+  protected abstract vectors(): Pick<EmbedResult, "vectors" | "rowsPerItem">;
+
   result(): EmbedResult {
-    const { vectors, dim, tokens, truncated } = this;
-    return { kind: "embed", vectors, dim, tokens, truncated };
+    const { dim, tokens, truncated } = this;
+    return { kind: "embed", ...this.vectors(), dim, tokens, truncated };
   }
 
   protected tokenize(item: number): EmbedRow {
     const { promptName, instruction, truncate } = this.job;
     const row = this.model.tokenize(this.items[item]!, { promptName, instruction });
-    if (row.truncated && !truncate) throw tooLong(this.fieldOf(item), this.model.maxLength);
+    if (row.truncated && !truncate) throw tooLong(this.fieldOf(item), row.limit);
     if (row.truncated) this.truncated++;
-    this.tokens[item] = row.ids.length;
+    this.tokens[item] = row.tokens;
     return row;
   }
 
@@ -52,9 +56,22 @@ export class EmbedTask extends Task<EmbedRow> {
     return itemField(this.job.field, item);
   }
 
-  /** `output`: the vector as the module chain leaves it before normalization. */
-  protected store(item: number, output: Float32Array): void {
+  /** `output`: vectors as the module chain leaves them before normalization. */
+  protected finished(output: Float32Array): Float32Array<ArrayBuffer> {
     const { dimensions, normalize } = this.job;
-    this.vectors.set(this.model.finish(output, { dimensions, normalize }), item * this.dim);
+    return this.model.finish(output, { dimensions, normalize });
+  }
+}
+
+/** One vector per item. */
+export class SingleVectorTask extends EmbedTask {
+  private readonly all = new Float32Array(this.count * this.dim);
+
+  protected vectors() {
+    return { vectors: this.all };
+  }
+
+  protected store(item: number, output: Float32Array): void {
+    this.all.set(this.finished(output), item * this.dim);
   }
 }

@@ -34,6 +34,8 @@ function newEngine(limits: BatchLimits, onModel: EmbeddingModel = model, ahead =
   const started: number[] = [];
   const recorded = embedderWorkload({
     dim: onModel.dim,
+    multiVector: onModel.multiVector,
+    ownNormalize: onModel.ownNormalize,
     maxLength: onModel.maxLength,
     tokenizer: onModel.tokenizer,
     tokenize: (input, choice) => onModel.tokenize(input, choice),

@@ -139,12 +139,14 @@ export class Engine<Row extends BatchRow> {
     this.handOut(batch, values);
   }
 
-  /** `values`: [rows, width], what the model computed for each row of the batch. */
+  /** `values`: [outputs of all rows, width], what the model computed. */
   private handOut(batch: Batch<Row>, values: Float32Array): void {
-    const width = values.length / batch.rows.length;
+    const { starts, total } = outputsOf(batch.rows);
+    // nothing at all is of any width
+    const width = values.length / Math.max(1, total);
     for (const { task, item, row } of batch.uses) {
       if (task.settled) continue;
-      task.finishItem(item, values.subarray(row * width, (row + 1) * width));
+      task.finishItem(item, values.subarray(starts[row]! * width, starts[row + 1]! * width));
       if (task.done) {
         task.settle();
         this.events.result(task.id, task.result());
@@ -175,6 +177,13 @@ export class Engine<Row extends BatchRow> {
     task.settle();
     this.events.failed(task.id, failure);
   }
+}
+
+/** The first output of each row, and behind them the number of all. */
+function outputsOf(rows: readonly BatchRow[]) {
+  const starts = [0];
+  for (const { outputs = 1 } of rows) starts.push(starts.at(-1)! + outputs);
+  return { starts, total: starts.at(-1)! };
 }
 
 function internalFailure(error: unknown): Failure {

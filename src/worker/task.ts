@@ -7,6 +7,10 @@ import type { Result } from "./job.ts";
 export interface BatchRow extends TokenRow {
   /** Leading tokens that pooling leaves out. */
   readonly promptTokens?: number | undefined;
+  /** The tokens that give an output, for models with one per token; absent: all. */
+  readonly kept?: Int32Array | undefined;
+  /** Outputs that the row gives; absent: 1. */
+  readonly outputs?: number | undefined;
   /** Rows that continue the same beginning carry the same object; only such rows share a batch. */
   readonly prefix?: object | undefined;
 }
@@ -58,7 +62,7 @@ export abstract class Task<Row extends BatchRow = BatchRow> {
   protected abstract tokenize(item: number): Row;
   /** What the item is called in the request. */
   protected abstract fieldOf(item: number): string;
-  /** Keeps what the model computed for an item. */
+  /** Keeps what the model computed for an item, [outputs of its row, width]. The array is only lent. */
   protected abstract store(item: number, output: Float32Array): void;
   /** The answer, once `done`. */
   abstract result(): Result;

@@ -1,0 +1,148 @@
+import { join } from "node:path";
+import { z } from "zod";
+import { CheckpointError } from "./error.ts";
+import { readJson, readOptionalJson } from "./json-file.ts";
+import type { ModuleEntry } from "./modules.ts";
+import type { QueryExpansion, TransformerSettings } from "./transformer-settings.ts";
+
+/** The two sides of a search. */
+export type Side = "query" | "document";
+
+/** What a checkpoint with one vector per token (late interaction, Khattab & Zaharia 2020) says of each side. */
+export interface LateInteractionSettings {
+  readonly query: SideSettings;
+  readonly document: SideSettings;
+  /** Vectors are normalised whether or not the module chain says so. */
+  readonly normalized: boolean;
+}
+
+/** How the texts of one side become token rows, and which tokens give a vector. */
+export interface SideSettings {
+  /** A token that is put behind the first one of every row. */
+  readonly marker?: string | undefined;
+  /** Longest row in tokens, special tokens and marker included; absent: the checkpoint's general limit. */
+  readonly maxLength?: number | undefined;
+  readonly expansion?: Expansion | undefined;
+  /** Tokens that take part in the network and give no vector. Words that are not one token mean nothing. */
+  readonly skipped: readonly string[];
+}
+
+/** Short rows are filled up by a token, whose vectors count as well. */
+export interface Expansion {
+  /** Tokens of a row that is filled up. */
+  readonly length: number;
+  /** Whether the other tokens see the ones that fill up. */
+  readonly attend: boolean;
+  /** Absent: the tokenizer's mask token, else its end token. */
+  readonly token?: string | null | undefined;
+}
+
+/** Who wrote the files: PyLate, or the MultiVectorEncoder of sentence-transformers. */
+export type MultiVectorLayout = "ColBERT" | "MultiVectorEncoder";
+
+const CONFIG = "config_sentence_transformers.json";
+const MASK_MODULE = "MultiVectorMask";
+/** What PyLate leaves out of documents unless told otherwise. */
+const PUNCTUATION: readonly string[] = [..."!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"];
+
+const layoutFile = z.looseObject({ model_type: z.string().nullish() });
+
+/** The layout of a checkpoint with one vector per token; undefined for every other checkpoint. */
+export function multiVectorLayout(directory: string): MultiVectorLayout | undefined {
+  const type = readOptionalJson(join(directory, CONFIG), layoutFile)?.model_type;
+  return type === "ColBERT" || type === "MultiVectorEncoder" ? type : undefined;
+}
+
+/** What has been read of the checkpoint's other files. */
+interface ReadBefore {
+  readonly modules: readonly ModuleEntry[] | undefined;
+  readonly settings: TransformerSettings;
+}
+
+/** Reads the settings of a checkpoint of this layout. Throws CheckpointError naming what is unknown or missing. */
+export function readLateInteraction(
+  directory: string,
+  layout: MultiVectorLayout,
+  { modules = [], settings }: ReadBefore,
+): LateInteractionSettings {
+  return layout === "ColBERT"
+    ? pylateSettings(join(directory, CONFIG))
+    : encoderSettings(directory, modules, settings);
+}
+
+const tokenCount = z.int().positive().nullish();
+
+const pylateFile = z.looseObject({
+  query_prefix: z.string().nullish(),
+  document_prefix: z.string().nullish(),
+  query_length: tokenCount,
+  document_length: tokenCount,
+  do_query_expansion: z.boolean().nullish(),
+  attend_to_expansion_tokens: z.boolean().nullish(),
+  skiplist_words: z.array(z.string()).nullish(),
+});
+
+/** The defaults are PyLate's. */
+function pylateSettings(path: string): LateInteractionSettings {
+  const file = readJson(path, pylateFile);
+  const queryLength = file.query_length ?? 32;
+  const attend = file.attend_to_expansion_tokens ?? false;
+  return {
+    query: {
+      marker: file.query_prefix ?? "[Q] ",
+      maxLength: queryLength,
+      expansion: (file.do_query_expansion ?? true) ? { length: queryLength, attend } : undefined,
+      skipped: [],
+    },
+    document: {
+      marker: file.document_prefix ?? "[D] ",
+      maxLength: file.document_length ?? 180,
+      skipped: file.skiplist_words ?? PUNCTUATION,
+    },
+    normalized: true,
+  };
+}
+
+const side = z.enum(["query", "document"]);
+
+const maskFile = z.looseObject({
+  skiplist_words: z.array(z.string()).nullish(),
+  skiplist_tasks: z.union([side, z.array(side)]).nullish(),
+  keep_only_token_ids: z.null().optional(),
+});
+
+/** Its markers are prompts like any other. */
+function encoderSettings(
+  directory: string,
+  modules: readonly ModuleEntry[],
+  { queryLength, queryExpansion, documentLength }: TransformerSettings,
+): LateInteractionSettings {
+  const [mask, second] = modules.filter(({ type }) => type === MASK_MODULE);
+  if (second) throw new CheckpointError(`modules.json: one ${MASK_MODULE} is supported, not more`);
+  if (queryExpansion && !mask) {
+    throw new CheckpointError(
+      `modules.json: "query_expansion" needs a ${MASK_MODULE}, which is not among the modules`,
+    );
+  }
+  const file = mask && readJson(join(directory, mask.path, "config.json"), maskFile);
+  const sides = [file?.skiplist_tasks ?? "document"].flat();
+  const skippedOn = (name: Side) => (sides.includes(name) ? (file?.skiplist_words ?? []) : []);
+  return {
+    query: {
+      maxLength: longestQuery(queryLength, queryExpansion),
+      expansion: queryExpansion,
+      skipped: skippedOn("query"),
+    },
+    document: { maxLength: documentLength, skipped: skippedOn("document") },
+    normalized: false,
+  };
+}
+
+function longestQuery(
+  queryLength: number | undefined,
+  expansion: QueryExpansion | undefined,
+): number | undefined {
+  if (!expansion) return queryLength;
+  if (expansion.strategy === "fixed") return expansion.length;
+  return queryLength && Math.max(queryLength, expansion.length);
+}

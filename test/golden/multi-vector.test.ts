@@ -1,0 +1,102 @@
+/** Models with a vector per token: the reference's rows, alone and in any batch. */
+import { describe, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { z } from "zod";
+import * as mx from "../../ffi/index.ts";
+import { loadEmbeddingModel } from "../../src/models/load.ts";
+import type { EmbeddingModel, EmbedRow } from "../../src/pipeline/embedder.ts";
+import { fixture } from "../fixtures/fixtures.ts";
+import { asMultiVectorEncoder } from "../multi-vector-encoder.ts";
+import { expectClose, shuffled } from "./reference.ts";
+
+const device = mx.openDevice("cpu");
+
+const FIXTURE = "colbert-bert";
+
+const referenceSchema = z.object({
+  family: z.string(),
+  dim: z.int(),
+  max_length: z.int(),
+  pooling: z.string(),
+  cases: z.array(
+    z.object({
+      name: z.string(),
+      input: z.union([z.string(), z.array(z.int())]),
+      task: z.enum(["query", "document"]).nullable(),
+      token_ids: z.array(z.int()),
+      prompt_tokens: z.int(),
+      /** A row per token that gives one. */
+      embedding: z.array(z.array(z.number())),
+    }),
+  ),
+});
+
+const { cases, ...facts } = referenceSchema.parse(
+  JSON.parse(readFileSync(join(fixture(FIXTURE), "expected.json"), "utf8")),
+);
+
+const layouts = [
+  ["PyLate", fixture(FIXTURE)],
+  ["MultiVectorEncoder", asMultiVectorEncoder(FIXTURE).directory],
+] as const;
+
+describe.each(layouts)("saved by %s", (_, directory) => {
+  const model = loadEmbeddingModel({ directory, device });
+  const rows = cases.map(({ input, task }) =>
+    typeof input === "string"
+      ? model.tokenize({ text: input }, { promptName: task ?? undefined })
+      : model.tokenize({ ids: Int32Array.from(input) }, {}),
+  );
+
+  test("the facts are those of the files", () => {
+    expect(model).toMatchObject({
+      family: facts.family,
+      dim: facts.dim,
+      maxLength: facts.max_length,
+      pooling: facts.pooling,
+      normalization: "l2",
+      multiVector: true,
+    });
+  });
+
+  test("token ids are the reference's, and those that fill up a query do not count", () => {
+    rows.forEach((row, i) => {
+      expect([...row.ids], cases[i]!.name).toEqual(cases[i]!.token_ids);
+      expect(row.tokens, cases[i]!.name).toBe(cases[i]!.prompt_tokens);
+    });
+  });
+
+  const expectReferenceVectors = (order: readonly number[]) => {
+    const vectors = vectorsOf(
+      model,
+      order.map((index) => rows[index]!),
+    );
+    order.forEach((index, i) => {
+      const { name, embedding } = cases[index]!;
+      expect(vectors[i]!.length / facts.dim, name).toBe(embedding.length);
+      expectClose(vectors[i]!, embedding.flat(), name);
+    });
+  };
+
+  test("every case alone gives the reference's rows", () => {
+    for (const index of rows.keys()) expectReferenceVectors([index]);
+  });
+
+  test("all cases in one batch, in any order, give the reference's rows", () => {
+    const inOrder = [...rows.keys()];
+    expectReferenceVectors(inOrder);
+    for (const seed of [1, 2, 3]) expectReferenceVectors(shuffled(inOrder, seed));
+  });
+});
+
+/** Finished vectors, [outputs, dim] of each row, computed in one batch. */
+function vectorsOf(model: EmbeddingModel, rows: readonly EmbedRow[]): Float32Array[] {
+  const raw = model.start(rows).read();
+  let end = 0;
+  return rows.map(({ outputs }) => {
+    const own = raw.subarray(end * model.dim, (end + outputs) * model.dim);
+    end += outputs;
+    return model.finish(own, {});
+  });
+}

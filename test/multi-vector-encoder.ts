@@ -1,0 +1,48 @@
+/** Fixtures in the layout that the MultiVectorEncoder of sentence-transformers 6.2 saves. */
+import { mkdirSync } from "node:fs";
+import { CheckpointCopy } from "./checkpoints.ts";
+
+const TYPES = "sentence_transformers";
+
+/** The modules that PyLate leaves unsaid, as files; markers become prompts, lengths go to the Transformer. */
+export function asMultiVectorEncoder(pylateFixture: string): CheckpointCopy {
+  const copy = new CheckpointCopy(pylateFixture);
+  const settings = copy.read("config_sentence_transformers.json");
+  for (const folder of ["2_MultiVectorMask", "3_Normalize"]) mkdirSync(copy.path(folder));
+  const tokens = { module_input_name: "token_embeddings", module_output_name: "token_embeddings" };
+  return copy
+    .set("1_Dense/config.json", tokens)
+    .write("2_MultiVectorMask/config.json", {
+      skiplist_words: settings.skiplist_words,
+      skiplist_tasks: ["document"],
+      keep_only_token_ids: null,
+    })
+    .write("3_Normalize/config.json", tokens)
+    .write("modules.json", [
+      { path: "", type: `${TYPES}.base.modules.transformer.Transformer` },
+      { path: "1_Dense", type: `${TYPES}.base.modules.dense.Dense` },
+      {
+        path: "2_MultiVectorMask",
+        type: `${TYPES}.multi_vector_encoder.modules.multi_vector_mask.MultiVectorMask`,
+      },
+      { path: "3_Normalize", type: `${TYPES}.base.modules.normalize.Normalize` },
+    ])
+    .write("sentence_bert_config.json", {
+      transformer_task: "feature-extraction",
+      modality_config: { text: { method: "forward", method_output_name: "last_hidden_state" } },
+      module_output_name: "token_embeddings",
+      document_length: settings.document_length,
+      query_expansion: {
+        strategy: "fixed",
+        attend: settings.attend_to_expansion_tokens,
+        token: null,
+        length: settings.query_length,
+      },
+    })
+    .write("config_sentence_transformers.json", {
+      model_type: "MultiVectorEncoder",
+      prompts: { query: settings.query_prefix, document: settings.document_prefix },
+      default_prompt_name: null,
+      similarity_fn_name: null,
+    });
+}
