@@ -12,12 +12,7 @@ import { isFile, statOf } from "./regular-file.ts";
 import { readTransformerSettings, type TransformerSettings } from "./transformer-settings.ts";
 
 export type { ModuleEntry, ModuleType } from "./modules.ts";
-export type {
-  Expansion,
-  LateInteractionSettings,
-  Side,
-  SideSettings,
-} from "./late-interaction.ts";
+export type { Expansion, LateInteractionSettings, Side, SideSettings } from "./late-interaction.ts";
 export { isEmbedder, kindOf, type CheckpointKind } from "./kind.ts";
 
 /** What a model directory says about itself, apart from tensors and vocabulary. */
@@ -83,7 +78,7 @@ export function readCheckpoint(directory: string): Checkpoint {
   const prompts = readPrompts(directory);
   const architectures = config.architectures ?? [];
   const classifies = architectures[0]?.endsWith("ForSequenceClassification");
-  const layout = multiVectorLayout(directory);
+  const layout = multiVectorLayout(directory, { architectures, modules });
   const settings = readTransformerSettings(transformerDirectory, {
     task: classifies ? "sequence-classification" : "feature-extraction",
     multiVector: layout === "MultiVectorEncoder",

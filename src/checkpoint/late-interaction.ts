@@ -14,6 +14,8 @@ export interface LateInteractionSettings {
   readonly document: SideSettings;
   /** Vectors are normalised whether or not the module chain says so. */
   readonly normalized: boolean;
+  /** Width of a projection stored among the tensors of the network, as `linear`; it takes the place of the chain. */
+  readonly projectionSize?: number;
 }
 
 /** How the texts of one side become token rows, and which tokens give a vector. */
@@ -37,8 +39,8 @@ export interface Expansion {
   readonly token?: string | null | undefined;
 }
 
-/** Who wrote the files: PyLate, or the MultiVectorEncoder of sentence-transformers. */
-export type MultiVectorLayout = "ColBERT" | "MultiVectorEncoder";
+/** Who wrote the files: PyLate, the MultiVectorEncoder of sentence-transformers, or the first ColBERT of Stanford. */
+export type MultiVectorLayout = "ColBERT" | "MultiVectorEncoder" | "HF_ColBERT";
 
 const CONFIG = "config_sentence_transformers.json";
 const MASK_MODULE = "MultiVectorMask";
@@ -48,13 +50,18 @@ const PUNCTUATION: readonly string[] = [..."!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"]
 const layoutFile = z.looseObject({ model_type: z.string().nullish() });
 
 /** The layout of a checkpoint with one vector per token; undefined for every other checkpoint. */
-export function multiVectorLayout(directory: string): MultiVectorLayout | undefined {
+export function multiVectorLayout(
+  directory: string,
+  { architectures, modules }: Pick<ReadBefore, "architectures" | "modules">,
+): MultiVectorLayout | undefined {
   const type = readOptionalJson(join(directory, CONFIG), layoutFile)?.model_type;
-  return type === "ColBERT" || type === "MultiVectorEncoder" ? type : undefined;
+  if (type === "ColBERT" || type === "MultiVectorEncoder") return type;
+  return !modules && architectures.includes("HF_ColBERT") ? "HF_ColBERT" : undefined;
 }
 
 /** What has been read of the checkpoint's other files. */
 interface ReadBefore {
+  readonly architectures: readonly string[];
   readonly modules: readonly ModuleEntry[] | undefined;
   readonly settings: TransformerSettings;
 }
@@ -63,11 +70,16 @@ interface ReadBefore {
 export function readLateInteraction(
   directory: string,
   layout: MultiVectorLayout,
-  { modules = [], settings }: ReadBefore,
+  { modules = [], settings }: Pick<ReadBefore, "modules" | "settings">,
 ): LateInteractionSettings {
-  return layout === "ColBERT"
-    ? pylateSettings(join(directory, CONFIG))
-    : encoderSettings(directory, modules, settings);
+  switch (layout) {
+    case "ColBERT":
+      return pylateSettings(join(directory, CONFIG));
+    case "MultiVectorEncoder":
+      return encoderSettings(directory, modules, settings);
+    case "HF_ColBERT":
+      return stanfordSettings(join(directory, "artifact.metadata"));
+  }
 }
 
 const tokenCount = z.int().positive().nullish();
@@ -100,6 +112,38 @@ function pylateSettings(path: string): LateInteractionSettings {
       skipped: file.skiplist_words ?? PUNCTUATION,
     },
     normalized: true,
+  };
+}
+
+const stanfordFile = z.looseObject({
+  dim: z.int().positive(),
+  similarity: z.literal("cosine").nullish(),
+  query_token_id: z.string().nullish(),
+  doc_token_id: z.string().nullish(),
+  query_maxlen: tokenCount,
+  doc_maxlen: tokenCount,
+  attend_to_mask_tokens: z.boolean().nullish(),
+  mask_punctuation: z.boolean().nullish(),
+});
+
+/** The defaults are those of Stanford's ColBERTConfig. */
+function stanfordSettings(path: string): LateInteractionSettings {
+  const file = readJson(path, stanfordFile);
+  const queryLength = file.query_maxlen ?? 32;
+  return {
+    query: {
+      marker: file.query_token_id ?? "[unused0]",
+      maxLength: queryLength,
+      expansion: { length: queryLength, attend: file.attend_to_mask_tokens ?? false },
+      skipped: [],
+    },
+    document: {
+      marker: file.doc_token_id ?? "[unused1]",
+      maxLength: file.doc_maxlen ?? 220,
+      skipped: (file.mask_punctuation ?? true) ? PUNCTUATION : [],
+    },
+    normalized: true,
+    projectionSize: file.dim,
   };
 }
 

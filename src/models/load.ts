@@ -47,7 +47,7 @@ export function loadEmbeddingModel(options: LoadOptions): EmbeddingModel {
   });
   const lateInteraction = loadLateInteraction(checkpoint, {
     tokenizer,
-    maxPositions: encoder.maxPositions,
+    encoder,
     maxLength: options.maxLength,
   });
   return new EmbeddingModel({

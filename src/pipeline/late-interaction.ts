@@ -83,7 +83,10 @@ function rowRule(
   const known = (token: string | undefined, setting: string): number => {
     const id = token === undefined ? undefined : tokenizer.idOf(token);
     if (id !== undefined) return id;
-    const what = token === undefined ? "the tokenizer has no mask token" : `"${token}" is not a token of tokenizer.json`;
+    const what =
+      token === undefined
+        ? "the tokenizer has no mask token"
+        : `"${token}" is not a token of tokenizer.json`;
     throw new CheckpointError(`${setting}: ${what}; the files do not belong together`);
   };
   return {

@@ -2,11 +2,12 @@ import { join } from "node:path";
 import { z } from "zod";
 import * as mx from "../../ffi/index.ts";
 import type { Tensor } from "../../ffi/index.ts";
-import type { Checkpoint, ModuleEntry } from "../checkpoint/checkpoint.ts";
+import type { Checkpoint, LateInteractionSettings, ModuleEntry } from "../checkpoint/checkpoint.ts";
 import { CheckpointError } from "../checkpoint/error.ts";
 import { readJson } from "../checkpoint/json-file.ts";
 import { isFile } from "../checkpoint/regular-file.ts";
-import type { WeightsOptions } from "../checkpoint/weights.ts";
+import { Weights, type WeightsOptions } from "../checkpoint/weights.ts";
+import { linear, type LinearShape } from "../nn/linear.ts";
 import { type Feature, loadDense } from "./dense.ts";
 import { pool, type PooledRows, type Pooling, type PoolingMode } from "./pooling.ts";
 import { readPooling } from "./pooling-config.ts";
@@ -43,7 +44,7 @@ const POOLING_FOLDER = "1_Pooling";
 export function loadModuleChain(checkpoint: Checkpoint, options: ChainOptions): ModuleChain {
   const { lateInteraction } = checkpoint;
   return lateInteraction
-    ? tokenChain(checkpoint, options, lateInteraction.normalized)
+    ? tokenChain(checkpoint, options, lateInteraction)
     : pooledChain(checkpoint, options);
 }
 
@@ -61,16 +62,21 @@ function pooledChain(checkpoint: Checkpoint, options: ChainOptions): ModuleChain
   return { pooling, ...ending, forward: (hidden, rows) => forward(pool(hidden, rows, pooling)) };
 }
 
-/** A chain without Pooling: each token keeps its vector. `normalized`: whatever the chain ends in. */
+/** A chain without Pooling: each token keeps its vector. */
 function tokenChain(
   checkpoint: Checkpoint,
   { pooling, hiddenSize: width, computeDtype }: ChainOptions,
-  normalized: boolean,
+  { normalized, projectionSize }: LateInteractionSettings,
 ): ModuleChain {
   if (pooling) {
     throw new CheckpointError(
       "--pooling does not apply to a model with one vector per token; leave the flag out",
     );
+  }
+  if (projectionSize !== undefined) {
+    const shape = { inputs: width, outputs: projectionSize, bias: false };
+    const forward = storedProjection(checkpoint, shape, computeDtype);
+    return { outputSize: projectionSize, endsNormalized: normalized, forward };
   }
   const modules = tokenModules(checkpoint);
   for (const { type, path } of modules) {
@@ -82,6 +88,18 @@ function tokenChain(
     ...{ feature: "token_embeddings", width, computeDtype },
   });
   return { ...steps, endsNormalized: endsNormalized || normalized };
+}
+
+/** `linear` among the tensors of the network. */
+function storedProjection(
+  { transformerDirectory }: Checkpoint,
+  shape: LinearShape,
+  computeDtype: WeightsOptions["computeDtype"],
+): VectorStep {
+  const weights = Weights.open(transformerDirectory, { prefixes: [], computeDtype });
+  const project = linear(weights, "linear", shape);
+  weights.close();
+  return (vectors) => mx.astype(project(vectors), "float32");
 }
 
 /** Left to itself the module works on pooled vectors. */

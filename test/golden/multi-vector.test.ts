@@ -7,7 +7,7 @@ import * as mx from "../../ffi/index.ts";
 import { loadEmbeddingModel } from "../../src/models/load.ts";
 import type { EmbeddingModel, EmbedRow } from "../../src/pipeline/embedder.ts";
 import { fixture } from "../fixtures/fixtures.ts";
-import { asMultiVectorEncoder } from "../multi-vector-encoder.ts";
+import { asMultiVectorEncoder, asStanfordColbert } from "../multi-vector-layouts.ts";
 import { expectClose, shuffled } from "./reference.ts";
 
 const device = mx.openDevice("cpu");
@@ -39,6 +39,7 @@ const { cases, ...facts } = referenceSchema.parse(
 const layouts = [
   ["PyLate", fixture(FIXTURE)],
   ["MultiVectorEncoder", asMultiVectorEncoder(FIXTURE).directory],
+  ["Stanford's ColBERT", asStanfordColbert(FIXTURE).directory],
 ] as const;
 
 describe.each(layouts)("saved by %s", (_, directory) => {

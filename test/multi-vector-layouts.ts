@@ -1,10 +1,13 @@
-/** Fixtures in the layout that the MultiVectorEncoder of sentence-transformers 6.2 saves. */
+/** Fixtures of PyLate's layout in the other layouts of models with a vector per token. */
 import { mkdirSync } from "node:fs";
-import { CheckpointCopy } from "./checkpoints.ts";
+import { CheckpointCopy, readTensors } from "./checkpoints.ts";
 
 const TYPES = "sentence_transformers";
 
-/** The modules that PyLate leaves unsaid, as files; markers become prompts, lengths go to the Transformer. */
+/**
+ * As the MultiVectorEncoder of sentence-transformers 6.2 saves it: the modules that PyLate leaves unsaid are files,
+ * markers are prompts, lengths belong to the Transformer.
+ */
 export function asMultiVectorEncoder(pylateFixture: string): CheckpointCopy {
   const copy = new CheckpointCopy(pylateFixture);
   const settings = copy.read("config_sentence_transformers.json");
@@ -45,4 +48,27 @@ export function asMultiVectorEncoder(pylateFixture: string): CheckpointCopy {
       default_prompt_name: null,
       similarity_fn_name: null,
     });
+}
+
+/** As Stanford's ColBERT saves it: no modules, the projection among the network's tensors, one file of settings. */
+export function asStanfordColbert(pylateFixture: string): CheckpointCopy {
+  const copy = new CheckpointCopy(pylateFixture);
+  const settings = copy.read("config_sentence_transformers.json");
+  const projection = readTensors(copy.path("1_Dense/model.safetensors"));
+  return copy
+    .tensors((table) => void projection.forEach((tensor, name) => table.set(name, tensor)))
+    .set("config.json", { architectures: ["HF_ColBERT"] })
+    .write("artifact.metadata", {
+      dim: copy.read("1_Dense/config.json").out_features,
+      similarity: "cosine",
+      query_token_id: settings.query_prefix,
+      doc_token_id: settings.document_prefix,
+      query_maxlen: settings.query_length,
+      doc_maxlen: settings.document_length,
+      mask_punctuation: true,
+      attend_to_mask_tokens: false,
+    })
+    .remove("modules.json")
+    .remove("1_Dense")
+    .remove("config_sentence_transformers.json");
 }
