@@ -101,6 +101,7 @@ export {
   setCacheLimit,
   setMemoryLimit,
 } from "./memory.ts";
+export { asPhase, clockOperations, type OperationClock } from "./operation-clock.ts";
 export { addmm, matmul } from "./product.ts";
 export {
   dequantize,

@@ -2,6 +2,7 @@ import { toArrayBuffer } from "bun:ffi";
 import { type Dtype, dtypeCode, dtypeOf, itemBytes } from "./dtype.ts";
 import { check, failure, MlxError } from "./error.ts";
 import { mlx } from "./library.ts";
+import { clockOperation } from "./operation-clock.ts";
 import { readSlot, slot } from "./slot.ts";
 import { stream } from "./stream.ts";
 
@@ -139,6 +140,7 @@ export class Tensor {
 export function result(operation: string, status: number): Tensor {
   const handle = readSlot();
   if (status !== 0) throw failure(operation);
+  clockOperation(operation, handle);
   return adopt(handle);
 }
 

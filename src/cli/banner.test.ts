@@ -28,6 +28,7 @@ function shown(
     truncate: true,
     logFormat: "text",
     logLevel: "info",
+    profile: false,
     notices: [],
     ...changes,
   };

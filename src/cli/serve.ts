@@ -3,8 +3,10 @@ import { colourWanted, createLogger, surviveLostOutput, type Logger } from "../s
 import { RankingEmbedder } from "../serving/ranking-embedder.ts";
 import { WorkerHost } from "../serving/worker-host.ts";
 import type { ModelInfo } from "../worker/job.ts";
+import { TimeAccount } from "../worker/time-account.ts";
 import { banner, type LoadedModels } from "./banner.ts";
 import { hostOf } from "./model-host.ts";
+import { profileReport } from "./profile-report.ts";
 import type { ModelSettings, ServeSettings } from "./settings.ts";
 import { VERSION } from "./version.ts";
 
@@ -20,7 +22,8 @@ export async function serve(settings: ServeSettings): Promise<number> {
   for (const notice of settings.notices) process.stderr.write(`mlxcel: ${notice}\n`);
   const stopSignal = nextStopSignal();
   const logger = createLogger({ format: settings.logFormat, level: settings.logLevel });
-  const hosts = startHosts(settings, logger);
+  const profile = settings.profile ? new TimeAccount() : undefined;
+  const hosts = startHosts(settings, logger, profile);
   const { embedder } = hosts;
   const ranker =
     hosts.reranker ??
@@ -30,6 +33,7 @@ export async function serve(settings: ServeSettings): Promise<number> {
     providers: { embedder, ranker },
     version: VERSION,
     logger,
+    profile,
   });
   try {
     const loaded = await Promise.race([loadAll(hosts), stopSignal]);
@@ -41,6 +45,9 @@ export async function serve(settings: ServeSettings): Promise<number> {
       await stopSignal;
     }
     await stop(server, hosts, logger);
+    if (profile) {
+      process.stderr.write(profileReport(profile.entries(), colourWanted(process.stderr)));
+    }
     return 0;
   } finally {
     close(hosts);
@@ -74,10 +81,14 @@ interface Hosts {
   readonly reranker?: WorkerHost | undefined;
 }
 
-function startHosts({ embedder, reranker }: ServeSettings, logger: Logger): Hosts {
+function startHosts(
+  { embedder, reranker }: ServeSettings,
+  logger: Logger,
+  profile: TimeAccount | undefined,
+): Hosts {
   return {
-    embedder: embedder && hostOf(embedder, logger),
-    reranker: reranker && hostOf(reranker, logger),
+    embedder: embedder && hostOf(embedder, logger, profile),
+    reranker: reranker && hostOf(reranker, logger, profile),
   };
 }
 

@@ -27,6 +27,8 @@ export interface ServeSettings {
   readonly truncate: boolean;
   readonly logFormat: "text" | "json";
   readonly logLevel: LogLevel;
+  /** Measure where the time goes, and print it at the end. */
+  readonly profile: boolean;
   /** Lines for the user to see once, before the banner. */
   readonly notices: readonly string[];
 }
@@ -62,6 +64,7 @@ export function resolveSettings({ flags, ignored }: ParsedFlags, env: Environmen
     truncate: flags.truncate === "on",
     logFormat: flags.logFormat,
     logLevel: flags.logLevel,
+    profile: env["MLXCEL_PROFILE"] === "1",
     notices: [
       ...(ignored.length === 0
         ? []

@@ -8,6 +8,7 @@ import type { Job, Result } from "../worker/job.ts";
 import { JSON_TYPE, type Answer } from "./answer.ts";
 import { readBody, type Body, type BodyLimits } from "./body.ts";
 import type { Codec } from "./codec.ts";
+import type { TimeAccount } from "../worker/time-account.ts";
 import type { Exchange } from "./exchange.ts";
 import { parseJsonBody } from "./json-body.ts";
 import {
@@ -28,27 +29,34 @@ export interface ModelRouteOptions {
   readonly body: BodyLimits;
   readonly truncate: boolean;
   readonly rawScores: boolean;
+  /** Takes what reading, validating and rendering requests took. */
+  readonly profile?: TimeAccount | undefined;
 }
 
 /** Handler of a route that reads a body, runs a job on a model and renders the result. */
 export function modelRoute(task: Task, dialect: DialectName, options: ModelRouteOptions): Handler {
-  const { codec, providers } = options;
+  const { codec, providers, profile } = options;
+  const timed = <T>(name: string, body: () => T | Promise<T>) =>
+    profile ? profile.measureAsync(name, body) : body();
   return async (exchange) => {
     const [provider, ...others] = providersFor(task, providers);
     readyModel(provider);
-    const body = await readBody(exchange.request, options.body);
+    const body = await timed("read", () => readBody(exchange.request, options.body));
     // asked again: reading the body took time
     const context = parseContext(provider, others, options);
-    const { job, render, modelKind } = await parse(dialect, body, context, codec);
+    const { job, render, modelKind } = await timed("validate", () =>
+      parse(dialect, body, context, codec),
+    );
     noteJob(exchange, job);
     requireFits(job, render, context.model);
     const named = others.find(({ kind }) => kind === modelKind) ?? provider;
     const result = await named.submit(job, exchange.request.signal);
     noteResult(exchange, result);
-    const rendered =
+    const rendered = await timed("render", () =>
       answerBytes(result, render) > INLINE_BYTES
-        ? await codec.render(dialect, result, render)
-        : dialects[dialect].render(result, render);
+        ? codec.render(dialect, result, render)
+        : dialects[dialect].render(result, render),
+    );
     return answer(exchange, rendered);
   };
 }

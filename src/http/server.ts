@@ -1,6 +1,7 @@
 import { statSync, unlinkSync } from "node:fs";
 import type { Logger } from "../serving/log.ts";
 import { ServerMetrics } from "../serving/metrics.ts";
+import type { TimeAccount } from "../worker/time-account.ts";
 import { Application } from "./application.ts";
 import { KeyCheck } from "./auth.ts";
 import { bindMessage } from "./bind-message.ts";
@@ -38,6 +39,8 @@ export interface ServerOptions {
   readonly providers: Providers;
   readonly version: string;
   readonly logger: Logger;
+  /** Takes what the HTTP side of requests took. */
+  readonly profile?: TimeAccount | undefined;
   /** Where the codec worker's module is, if not beside this one (as in a compiled binary). */
   readonly codecWorkerUrl?: URL | undefined;
   /** A body that stands still for so long is given up. */
@@ -66,7 +69,7 @@ const UNREAD_MS = 5_000;
  */
 export async function startServer(options: ServerOptions): Promise<RunningServer> {
   const { logger, apiKeys, corsOrigins, listen, providers } = options;
-  const { version, truncate, rawScores } = options;
+  const { version, truncate, rawScores, profile } = options;
   const codec = new Codec(
     options.codecWorkerUrl ?? new URL("./codec-worker.ts", import.meta.url),
     logger,
@@ -78,7 +81,16 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     maxBytes: options.maxBodyBytes,
     stallMs: options.bodyStallMs ?? BODY_STALL_MS,
   };
-  const router = createRouter({ providers, codec, body, truncate, rawScores, metrics, version });
+  const router = createRouter({
+    providers,
+    codec,
+    body,
+    truncate,
+    rawScores,
+    profile,
+    metrics,
+    version,
+  });
   const application = new Application({
     router,
     keys: new KeyCheck(apiKeys),

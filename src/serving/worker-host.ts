@@ -2,6 +2,7 @@ import { Failure, type FailureReason } from "../worker/failure.ts";
 import { packedBuffers } from "../worker/items.ts";
 import type { Job, ModelInfo, Result, ResultOf } from "../worker/job.ts";
 import type { FromWorker, ToWorker, WorkerSettings } from "../worker/protocol.ts";
+import type { TimeAccount } from "../worker/time-account.ts";
 import type { Logger } from "./log.ts";
 import type { ModelKind, Provider, ProviderState } from "./provider.ts";
 
@@ -15,11 +16,14 @@ export interface WorkerHostOptions {
   readonly logger: Logger;
   /** The worker's entry module. */
   readonly workerUrl: URL;
+  /** Takes what requests wait, and what the worker measures where its settings ask for that. */
+  readonly profile?: TimeAccount | undefined;
 }
 
 /** A job that the worker holds, and how to answer its caller. */
 interface PendingJob {
   readonly abort: Int32Array<SharedArrayBuffer>;
+  readonly admittedAtMs: number;
   started: boolean;
   resolve(result: Result): void;
   reject(failure: Failure): void;
@@ -96,6 +100,7 @@ export class WorkerHost implements Provider {
     this.waiting++;
     this.pending.set(id, {
       abort,
+      admittedAtMs: performance.now(),
       started: false,
       resolve: (result) => (release(), resolve(result)),
       reject: (failure) => (release(), reject(failure)),
@@ -130,8 +135,10 @@ export class WorkerHost implements Provider {
   }
 
   private markStarted(job: PendingJob): void {
-    if (!job.started) this.waiting--;
+    if (job.started) return;
+    this.waiting--;
     job.started = true;
+    this.options.profile?.add("wait", performance.now() - job.admittedAtMs);
   }
 
   private spawn(): void {
@@ -158,6 +165,11 @@ export class WorkerHost implements Provider {
         if (job) this.markStarted(job);
         return;
       }
+      case "spent":
+        for (const { name, ms, times } of message.times) {
+          this.options.profile?.add(name, ms, times);
+        }
+        return;
       case "result":
         return this.settle(message.id)?.resolve(message.result);
       case "failed":

@@ -1,3 +1,4 @@
+import * as mx from "../../ffi/index.ts";
 import type { PendingValues } from "../pipeline/pending-values.ts";
 import type { Batch } from "./batch.ts";
 import { BatchFormer, type BatchLimits } from "./batch-former.ts";
@@ -5,6 +6,7 @@ import { Failure } from "./failure.ts";
 import type { DetokenizeJob, Job, Result, TokenizeJob } from "./job.ts";
 import type { Pace } from "./pace.ts";
 import type { BatchRow, Task } from "./task.ts";
+import { TimeAccount, type TimeSpent } from "./time-account.ts";
 import type { Workload } from "./workload.ts";
 
 /** Where the engine reports what becomes of the jobs. Every submitted job gets exactly one result or failure. */
@@ -13,6 +15,8 @@ export interface EngineEvents {
   started(id: number): void;
   result(id: number, result: Result): void;
   failed(id: number, failure: Failure): void;
+  /** What a batch took, step by step; absent: not measured, which is faster. */
+  readonly spent?: ((times: readonly TimeSpent[]) => void) | undefined;
 }
 
 export interface EngineOptions {
@@ -41,6 +45,7 @@ export class Engine<Row extends BatchRow> {
   private readonly ahead: boolean;
   private looping = false;
   private lastDeliveryMs = 0;
+  private readonly account: TimeAccount | undefined;
 
   constructor(
     private readonly workload: Workload<Row>,
@@ -49,6 +54,7 @@ export class Engine<Row extends BatchRow> {
     this.pace = pace;
     this.events = events;
     this.ahead = ahead;
+    this.account = events.spent && new TimeAccount();
     this.former = new BatchFormer(limits, this.pace, {
       started: (task) => this.events.started(task.id),
       failed: (task, failure) => this.fail(task, failure),
@@ -104,7 +110,7 @@ export class Engine<Row extends BatchRow> {
     while (running || !this.former.idle) {
       // Lets messages in: new jobs may join the batch that is formed next.
       await new Promise<void>((resolve) => setImmediate(resolve));
-      const next = this.start(this.former.next());
+      const next = this.start(this.measured("tokenize", () => this.former.next()));
       if (running) this.deliver(running);
       running = this.ahead ? next : undefined;
       if (next && !this.ahead) this.deliver(next);
@@ -116,7 +122,7 @@ export class Engine<Row extends BatchRow> {
     if (!batch) return undefined;
     const startedAtMs = performance.now();
     try {
-      return { batch, output: this.workload.start(batch.rows), startedAtMs };
+      return { batch, output: this.compute(batch.rows), startedAtMs };
     } catch (error) {
       this.runJobByJob(batch, error);
       return undefined;
@@ -126,7 +132,7 @@ export class Engine<Row extends BatchRow> {
   private deliver({ batch, output, startedAtMs }: RunningBatch<Row>): void {
     let values: Float32Array;
     try {
-      values = output.read();
+      values = this.measured("read vectors", () => output.read());
     } catch (error) {
       this.runJobByJob(batch, error);
       return;
@@ -137,6 +143,25 @@ export class Engine<Row extends BatchRow> {
     this.pace.record(tokens, nowMs - Math.max(startedAtMs, this.lastDeliveryMs));
     this.lastDeliveryMs = nowMs;
     this.handOut(batch, values);
+    if (this.account) this.events.spent?.(this.account.take());
+  }
+
+  private measured<T>(name: string, body: () => T): T {
+    return this.account ? this.account.measure(name, body) : body();
+  }
+
+  /** The time of a forward that is not spent in operations goes into building its graph. */
+  private compute(rows: readonly Row[]): PendingValues {
+    const { account } = this;
+    if (!account) return this.workload.start(rows);
+    const operations = new TimeAccount();
+    const startedAtMs = performance.now();
+    const output = mx.clockOperations(operations, () => this.workload.start(rows));
+    account.add("graph", performance.now() - startedAtMs - operations.totalMs);
+    for (const { name, ms, times } of operations.entries()) {
+      account.add(name === "pool" ? name : `eval ${name}`, ms, times);
+    }
+    return output;
   }
 
   /** `values`: [outputs of all rows, width], what the model computed. */

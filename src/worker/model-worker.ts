@@ -21,6 +21,7 @@ async function load(settings: WorkerSettings): Promise<void> {
       started: (id) => post({ type: "started", id }),
       result: (id, result) => post({ type: "result", id, result }, resultBuffers(result)),
       failed: (id, failure) => post({ type: "failed", id, failure: failure.toWire() }),
+      spent: settings.profile ? (times) => post({ type: "spent", times }) : undefined,
     });
     post({ type: "loaded", info: model.info });
   } catch (error) {

@@ -2,6 +2,7 @@
 import type { NormalizeMode } from "../pipeline/normalize.ts";
 import type { FailureWire } from "./failure.ts";
 import type { Job, ModelInfo, Result } from "./job.ts";
+import type { TimeSpent } from "./time-account.ts";
 
 /** How to load and run one model; comes from the flags. */
 export interface WorkerSettings {
@@ -22,6 +23,8 @@ export interface WorkerSettings {
   readonly memoryLimitBytes?: number | undefined;
   /** MLX keeps freed buffers by size; without a limit every new mix of lengths would make the process grow. */
   readonly cacheLimitBytes: number;
+  /** Measure what batches spend their time on. Slower: operations run one by one. */
+  readonly profile?: boolean | undefined;
 }
 
 export type ToWorker =
@@ -40,4 +43,6 @@ export type FromWorker =
   /** The first row of the job entered a batch: it no longer waits in the queue. */
   | { readonly type: "started"; readonly id: number }
   | { readonly type: "result"; readonly id: number; readonly result: Result }
-  | { readonly type: "failed"; readonly id: number; readonly failure: FailureWire };
+  | { readonly type: "failed"; readonly id: number; readonly failure: FailureWire }
+  /** With `profile`: what a batch took, step by step. */
+  | { readonly type: "spent"; readonly times: readonly TimeSpent[] };
