@@ -16,22 +16,28 @@ const PLAIN = ["Model", "ForCausalLM", "ForSequenceClassification", "ForMaskedLM
 const BIDIRECTIONAL = "BidirectionalModel";
 
 /**
- * What a token of a decoder sees, by config.json: all of the text where `is_causal` is false, or where the
- * architecture is the bidirectional one of the family, such as `LlamaBidirectionalModel` (`family`: "Llama"). Throws
- * CheckpointError for any other class, which may mean anything.
+ * Whether a token of a decoder sees what follows it, by config.json: where `is_causal` is false or
+ * `use_bidirectional_attention` true, or where the architecture is the bidirectional one of the family. `stems`: how
+ * the names of its classes begin, "Llama" for `LlamaBidirectionalModel`. Throws CheckpointError for any other class,
+ * which may mean anything.
  */
-export function readDecoderMask(config: unknown, family: string): Mask {
+export function readBidirectional(config: unknown, ...stems: readonly string[]): boolean {
   const file = parseConfig(maskFile, config, "config.json");
-  const architecture = file.architectures?.[0] ?? `${family}Model`;
-  const known = [...PLAIN, BIDIRECTIONAL].map((end) => family + end);
-  if (!known.includes(architecture)) {
+  const known = stems.flatMap((stem) => [...PLAIN, BIDIRECTIONAL].map((end) => stem + end));
+  const architecture = file.architectures?.[0];
+  if (architecture !== undefined && !known.includes(architecture)) {
     throw new CheckpointError(
       `config.json: architectures: "${architecture}" is not supported (known: ${known.join(", ")})`,
     );
   }
-  const bidirectional =
+  return (
     file.is_causal === false ||
     file.use_bidirectional_attention === true ||
-    architecture === family + BIDIRECTIONAL;
-  return { kind: bidirectional ? "full" : "causal" };
+    (architecture?.endsWith(BIDIRECTIONAL) ?? false)
+  );
+}
+
+/** The mask of a decoder without windows. Throws CheckpointError as `readBidirectional`. */
+export function readDecoderMask(config: unknown, stem: string): Mask {
+  return { kind: readBidirectional(config, stem) ? "full" : "causal" };
 }

@@ -6,7 +6,7 @@ import type { Decoder } from "../nn/decoder.ts";
 import { gatedMlp } from "../nn/gated-mlp.ts";
 import { appended, KvCache, type KeysValues } from "../nn/kv-cache.ts";
 import { linear, type Linear, residualLinear, type ResidualLinear } from "../nn/linear.ts";
-import { headRmsNorm, rmsNorm, type Norm } from "../nn/norms.ts";
+import { type Norm, perHead, rmsNorm } from "../nn/norms.ts";
 import { type Mask, raggedBatch, type RaggedBatch } from "../nn/ragged.ts";
 import { rotations, type Rotations } from "../nn/rope.ts";
 import { RowLayout } from "../nn/row-layout.ts";
@@ -106,7 +106,9 @@ class Layer {
     const project = (part: string, outputs: number) =>
       linear(weights, attentionPart(part), { inputs: width, outputs, bias: biases.queryKeyValue });
     const headNorm = (part: string): Norm =>
-      shape.headNorms ? headRmsNorm(weights, attentionPart(part), headDim, eps) : (x) => x;
+      shape.headNorms
+        ? perHead(rmsNorm(weights, attentionPart(part), headDim, eps), headDim)
+        : (x) => x;
     this.#attentionNorm = rmsNorm(weights, `${name}.input_layernorm`, width, eps);
     this.#query = project("q_proj", heads * headDim);
     this.#key = project("k_proj", kvHeads * headDim);

@@ -2,7 +2,7 @@ import { z } from "zod";
 import type { Mask } from "../nn/ragged.ts";
 import { CheckpointError } from "../checkpoint/error.ts";
 import { parseConfig } from "./config.ts";
-import { readDecoderMask } from "./decoder-mask.ts";
+import { readBidirectional } from "./decoder-mask.ts";
 import type { ModelFamily } from "./family.ts";
 import { readLlamaSizes } from "./llama-config.ts";
 import { LlamaDecoder } from "./llama-decoder.ts";
@@ -30,13 +30,15 @@ const windowFile = z.looseObject({
   layer_types: z.null().optional(),
 });
 
-/** `readDecoderMask` with the window of config.json, which counts the token itself. */
-export function readSlidingMask(config: unknown, family: string): Mask {
+/**
+ * The mask by config.json; its window counts the token itself. `stem` and errors as `readBidirectional`, and one where
+ * a window is to be seen in both directions.
+ */
+export function readSlidingMask(config: unknown, stem: string): Mask {
   const { sliding_window: window } = parseConfig(windowFile, config, "config.json");
-  const mask = readDecoderMask(config, family);
-  if (window == null) return mask;
-  if (mask.kind === "causal") return { kind: "causal", window };
+  if (!readBidirectional(config, stem)) return { kind: "causal", window: window ?? undefined };
+  if (window == null) return { kind: "full" };
   throw new CheckpointError(
-    `config.json: sliding_window ${window} of a bidirectional ${family} is not supported`,
+    `config.json: sliding_window ${window} of a bidirectional ${stem} is not supported`,
   );
 }

@@ -1,12 +1,8 @@
 import { z } from "zod";
 import { headsDivide, size } from "./config.ts";
+import { layerKind, type LayerKind } from "./layer-kind.ts";
 
 const theta = z.number().positive();
-
-const layerKind = z.enum(["full_attention", "sliding_attention"]);
-
-/** Whether a layer's tokens see the whole row or a window around themselves. */
-export type LayerKind = z.output<typeof layerKind>;
 
 const ropeParameters = z.object({ rope_type: z.literal("default").optional(), rope_theta: theta });
 

@@ -14,10 +14,10 @@ import { selfAttention, type SelfAttention } from "../nn/self-attention.ts";
 import { classifier, oneLabel } from "./classifier.ts";
 import { parseConfig } from "./config.ts";
 import type { ModelFamily } from "./family.ts";
+import type { LayerKind } from "./layer-kind.ts";
 import { normedTables, type NormedTables } from "./lookup-table.ts";
 import {
   layerKinds,
-  type LayerKind,
   type ModernBertConfig,
   modernBertConfig,
   ropeTheta,

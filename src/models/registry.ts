@@ -2,7 +2,9 @@ import type { Checkpoint } from "../checkpoint/checkpoint.ts";
 import { CheckpointError } from "../checkpoint/error.ts";
 import { bert } from "./bert.ts";
 import { distilbert } from "./distilbert.ts";
+import { embeddingGemma2 } from "./embedding_gemma2.ts";
 import type { ModelFamily } from "./family.ts";
+import { gemma3Text } from "./gemma3_text.ts";
 import { llama } from "./llama.ts";
 import { llamaBidirec } from "./llama_bidirec.ts";
 import { ministral3 } from "./ministral3.ts";
@@ -27,6 +29,8 @@ const families: readonly ModelFamily[] = [
   llamaBidirec,
   mistral,
   ministral3,
+  gemma3Text,
+  embeddingGemma2,
 ];
 
 /** The family of a checkpoint's `model_type`. Throws CheckpointError listing the known ones for any other. */

@@ -3,6 +3,7 @@ import { CheckpointError } from "../checkpoint/error.ts";
 import type { Rope } from "../nn/rope.ts";
 import { type RopeScaling, scaledRope, yarnMagnitude } from "../nn/rope-scaling.ts";
 import { parseConfig } from "./config.ts";
+import type { LayerKind } from "./layer-kind.ts";
 
 const positive = z.number().positive();
 
@@ -56,12 +57,12 @@ function nameOfKind(settings: unknown): string {
 }
 
 /** `rope_scaling` of transformers 4 (`type`, later `rope_type`) or `rope_parameters` of 5. */
-export const ropeSettings = z.preprocess((settings) => {
+const ropeSettings = z.preprocess((settings) => {
   const { data } = kindName.safeParse(settings);
   return data ? { ...data, rope_type: data.rope_type ?? data.type ?? "default" } : settings;
 }, kinds);
 
-export type RopeSettings = z.output<typeof ropeSettings>;
+type RopeSettings = z.output<typeof ropeSettings>;
 
 const ropeFile = z.looseObject({
   rope_theta: positive.nullish(),
@@ -90,8 +91,53 @@ export function readRope(config: unknown, context: RopeContext): Rope {
   return ropeOf(settings, { ...context, defaultTheta: theta ?? context.defaultTheta });
 }
 
+const layerRopesFile = z.looseObject({
+  rope_theta: positive.default(1_000_000),
+  rope_local_base_freq: positive.default(10_000),
+  partial_rotary_factor: z.literal(1).nullish(),
+  rope_scaling: ropeSettings.nullish(),
+  rope_parameters: z
+    .strictObject({
+      full_attention: ropeSettings.nullish(),
+      sliding_attention: ropeSettings.nullish(),
+    })
+    .nullish(),
+});
+
+export interface LayerRopeContext {
+  /** Of each kind of layer. */
+  readonly headDims: Readonly<Record<LayerKind, number>>;
+  /** As in `RopeContext`. */
+  readonly positions: number;
+  /** Where the settings stand, for errors. */
+  readonly file?: string | undefined;
+}
+
+/**
+ * The rotary embeddings of Gemma, by the kind of layer, in either spelling: `rope_scaling` of transformers 4 is that of
+ * the layers with full attention. Throws CheckpointError naming what is not supported.
+ */
+export function readLayerRopes(
+  config: unknown,
+  { headDims, positions, file = "config.json" }: LayerRopeContext,
+): Record<LayerKind, Rope> {
+  const stated = parseConfig(layerRopesFile, config, file);
+  const { rope_scaling, rope_parameters } = stated;
+  const plain: RopeSettings = { rope_type: "default" };
+  return {
+    full_attention: ropeOf(rope_scaling ?? rope_parameters?.full_attention ?? plain, {
+      ...{ headDim: headDims.full_attention, positions },
+      defaultTheta: rope_parameters?.full_attention?.rope_theta ?? stated.rope_theta,
+    }),
+    sliding_attention: ropeOf(rope_parameters?.sliding_attention ?? plain, {
+      ...{ headDim: headDims.sliding_attention, positions },
+      defaultTheta: stated.rope_local_base_freq,
+    }),
+  };
+}
+
 /** Throws CheckpointError where no theta is stated. */
-export function ropeOf(settings: RopeSettings, context: RopeContext): Rope {
+function ropeOf(settings: RopeSettings, context: RopeContext): Rope {
   const theta = settings.rope_theta ?? context.defaultTheta;
   if (theta === undefined) throw new CheckpointError("config.json: rope_theta: is missing");
   return scaledRope(context.headDim, theta, scalingOf(settings, context.positions));

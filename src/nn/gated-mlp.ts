@@ -19,11 +19,12 @@ export interface GatedMlpShape {
 }
 
 /** Names of the tensors without `.weight` and `.bias`; a joint one holds the rows of both, in the order of its name. */
-export type GatedMlpNames = { readonly down: string } & (
+export type GatedMlpNames = { readonly down: string } & GateNames;
+
+type GateNames =
   | { readonly gate: string; readonly up: string }
   | { readonly gateUp: string }
-  | { readonly upGate: string }
-);
+  | { readonly upGate: string };
 
 /**
  * residual + down(activation(gate(x)) · up(x)), with `silu` the SwiGLU of Shazeer 2020, or the norm of that:
@@ -48,6 +49,18 @@ export function gatedMlp(
   return (x, residual) => down(gated(x), residual);
 }
 
+/** activation(gate(x)) · up(x): [N, width] -> [N, inner]. */
+export function gatedLinear(
+  weights: Weights,
+  names: { readonly gate: string; readonly up: string },
+  shape: Omit<GatedMlpShape, "downBias" | "norm">,
+): Linear {
+  const kernels = kernelsFor(weights);
+  if (!kernels) return plainGate(weights, names, shape);
+  const { gate, up } = packedGate(kernels, weights, names, shape);
+  return (x) => kernels.gatedLinear(x, gate, up, shape.activation.kind);
+}
+
 /** Where the rows of a layer lie: `inner` of the `total` rows of a tensor, from `first`. */
 interface LayerRows {
   readonly name: string;
@@ -55,7 +68,7 @@ interface LayerRows {
   readonly total: number;
 }
 
-function rowsOf(names: GatedMlpNames, inner: number): { gate: LayerRows; up: LayerRows } {
+function rowsOf(names: GateNames, inner: number): { gate: LayerRows; up: LayerRows } {
   if ("gate" in names) {
     const whole = { first: 0, total: inner };
     return { gate: { name: names.gate, ...whole }, up: { name: names.up, ...whole } };
@@ -67,7 +80,7 @@ function rowsOf(names: GatedMlpNames, inner: number): { gate: LayerRows; up: Lay
 }
 
 /** activation(gate(x)) · up(x): [N, width] -> [N, inner]. */
-function plainGate(weights: Weights, names: GatedMlpNames, shape: GatedMlpShape): Linear {
+function plainGate(weights: Weights, names: GateNames, shape: GatedMlpShape): Linear {
   const { width: inputs, inner, bias, activation } = shape;
   const { gate, up } = rowsOf(names, inner);
   const layer = ({ name, total }: LayerRows) =>
@@ -88,7 +101,7 @@ function plainGate(weights: Weights, names: GatedMlpNames, shape: GatedMlpShape)
 function packedGate(
   kernels: Kernels,
   weights: Weights,
-  names: GatedMlpNames,
+  names: GateNames,
   { width, inner, bias }: GatedMlpShape,
 ): { gate: PackedLayer; up: PackedLayer } {
   const layer = ({ name, first, total }: LayerRows): PackedLayer => ({

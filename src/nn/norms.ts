@@ -40,14 +40,34 @@ function layerNormOf(weights: Weights, parameters: NormParameters): LayerNorm {
 
 /** RMSNorm (Zhang and Sennrich 2019) with `<name>.weight` [width]. */
 export function rmsNorm(weights: Weights, name: string, width: number, eps: number): Norm {
-  const weight = weights.take(`${name}.weight`, [width]);
+  return rmsNormOf(weights, weights.take(`${name}.weight`, [width]), eps);
+}
+
+/** RMSNorm as Gemma 1 to 3 store it: by 1 + `<name>.weight` [width]. */
+export function offsetRmsNorm(weights: Weights, name: string, width: number, eps: number): Norm {
+  const weight = weights.derive([`${name}.weight`], [width], ([stored]) =>
+    // in f32, as 16 bits would lose most of a small weight
+    mx.add(mx.astype(stored!, "float32"), mx.scalar(1)),
+  );
+  const norm = rmsNormOf(weights, weight, eps);
+  return (x) => mx.astype(norm(x), x.dtype);
+}
+
+/** RMSNorm without a weight. */
+export function plainRmsNorm(weights: Weights, width: number, eps: number): Norm {
+  const kernels = kernelsFor(weights);
+  if (!kernels) return (x) => mx.rmsNorm(x, null, eps);
+  const ones = mx.keep(mx.ones([width]));
+  return (x) => kernels.rmsNorm(x, ones, eps);
+}
+
+function rmsNormOf(weights: Weights, weight: Tensor, eps: number): Norm {
   const kernels = kernelsFor(weights);
   return kernels ? (x) => kernels.rmsNorm(x, weight, eps) : (x) => mx.rmsNorm(x, weight, eps);
 }
 
-/** RMSNorm of each head alone, all by the same `<name>.weight` [headDim]: [N, heads * headDim] -> the same. */
-export function headRmsNorm(weights: Weights, name: string, headDim: number, eps: number): Norm {
-  const norm = rmsNorm(weights, name, headDim, eps);
+/** A norm [N, headDim] of each head alone: [N, heads * headDim] -> the same. */
+export function perHead(norm: Norm, headDim: number): Norm {
   // [N, heads * headDim] -> [N * heads, headDim] and back
   return (x) => mx.reshape(norm(mx.reshape(x, [-1, headDim])), x.shape);
 }

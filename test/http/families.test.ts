@@ -29,6 +29,8 @@ const FAMILIES = [
   "qwen2-embed-bidirectional",
   "mistral-embed",
   "ministral3-embed",
+  "gemma3-embed",
+  "embedding-gemma2-text",
 ];
 
 const Prompts = z.object({

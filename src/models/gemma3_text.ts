@@ -1,0 +1,126 @@
+import { z } from "zod";
+import * as mx from "../../ffi/index.ts";
+import type { Tensor } from "../../ffi/index.ts";
+import type { Weights } from "../checkpoint/weights.ts";
+import { activation } from "../nn/activations.ts";
+import { attention } from "../nn/attention.ts";
+import type { Encoder } from "../nn/encoder.ts";
+import { type Norm, offsetRmsNorm } from "../nn/norms.ts";
+import type { Mask, RaggedBatch } from "../nn/ragged.ts";
+import { type Rope, rotations } from "../nn/rope.ts";
+import { RowLayout } from "../nn/row-layout.ts";
+import { parseConfig, size } from "./config.ts";
+import { readBidirectional } from "./decoder-mask.ts";
+import { readDecoderSizes } from "./decoder-sizes.ts";
+import type { ModelFamily } from "./family.ts";
+import {
+  GemmaLayer,
+  gemmaLayerKinds,
+  type GemmaLayerShape,
+  layerKindKeys,
+  scaledEmbeddings,
+  type Surroundings,
+} from "./gemma-layer.ts";
+import type { LayerKind } from "./layer-kind.ts";
+import { lookupTable, type LookupTable } from "./lookup-table.ts";
+import { readLayerRopes } from "./rope-config.ts";
+
+/** Gemma 3 without images (Gemma Team 2025), as EmbeddingGemma is: in both directions. */
+export const gemma3Text: ModelFamily = {
+  modelType: "gemma3_text",
+  defaultPooling: "mean",
+  weightPrefixes: ["model."],
+  load: (config, weights) => new Gemma3(readShape(config), weights),
+};
+
+const configSchema = z.looseObject({
+  ...layerKindKeys,
+  hidden_activation: z.string().default("gelu_pytorch_tanh"),
+  attention_bias: z.boolean().default(false),
+  /** Scores are divided by its square root. */
+  query_pre_attn_scalar: z.number().positive().default(256),
+  attn_logit_softcapping: z.null().optional(),
+  sliding_window: size.default(4096),
+  is_causal: z.literal(true).nullish(), // use_bidirectional_attention decides
+});
+
+interface Gemma3Shape extends Omit<GemmaLayerShape, "norm"> {
+  /** Factor on q·k. */
+  readonly scale: number;
+  readonly kinds: readonly LayerKind[];
+  readonly masks: Readonly<Record<LayerKind, Mask>>;
+  readonly ropes: Readonly<Record<LayerKind, Rope>>;
+}
+
+function readShape(config: unknown): Gemma3Shape {
+  const sizes = readDecoderSizes(config, { headDim: 256 });
+  const file = parseConfig(configSchema, config, "config.json");
+  const { headDim, maxPositions: positions } = sizes;
+  const headDims = { full_attention: headDim, sliding_attention: headDim };
+  return {
+    ...sizes,
+    activation: activation(file.hidden_activation, "config.json: hidden_activation"),
+    attentionBias: file.attention_bias,
+    scale: 1 / Math.sqrt(file.query_pre_attn_scalar),
+    kinds: gemmaLayerKinds(file, sizes.layerCount),
+    masks: masksOf(readBidirectional(config, "Gemma3Text", "Gemma3"), file.sliding_window),
+    ropes: readLayerRopes(config, { headDims, positions }),
+  };
+}
+
+/** In both directions the window is as wide as `sliding_window`, half of it on each side of the token. */
+function masksOf(bidirectional: boolean, window: number): Record<LayerKind, Mask> {
+  return bidirectional
+    ? {
+        full_attention: { kind: "full" },
+        sliding_attention: { kind: "window", radius: Math.floor(window / 2) },
+      }
+    : { full_attention: { kind: "causal" }, sliding_attention: { kind: "causal", window } };
+}
+
+class Gemma3 implements Encoder {
+  readonly hiddenSize: number;
+  readonly vocabSize: number;
+  readonly maxPositions: number;
+  readonly #shape: Gemma3Shape;
+  readonly #embedding: LookupTable;
+  readonly #layers: readonly GemmaLayer[];
+  readonly #norm: Norm;
+
+  constructor(shape: Gemma3Shape, weights: Weights) {
+    const { width, vocabSize, eps } = shape;
+    this.hiddenSize = width;
+    this.vocabSize = vocabSize;
+    this.maxPositions = shape.maxPositions;
+    this.#shape = shape;
+    const norm = (name: string, normWidth: number) => offsetRmsNorm(weights, name, normWidth, eps);
+    this.#embedding = lookupTable(weights, "embed_tokens", vocabSize, width);
+    this.#layers = shape.kinds.map(
+      (_, layer) => new GemmaLayer({ ...shape, norm }, weights, `layers.${layer}`),
+    );
+    this.#norm = norm("norm", width);
+  }
+
+  forward(batch: RaggedBatch): Tensor {
+    const { kinds } = this.#shape;
+    const layout = new RowLayout(batch);
+    const surroundings: Record<LayerKind, Surroundings> = {
+      full_attention: this.#surroundings(batch, layout, "full_attention"),
+      sliding_attention: this.#surroundings(batch, layout, "sliding_attention"),
+    };
+    const embedded = scaledEmbeddings(this.#embedding(batch.ids));
+    const hidden = this.#layers.reduce(
+      (x, layer, i) => layer.forward(x, surroundings[kinds[i]!]),
+      embedded,
+    );
+    return mx.astype(this.#norm(hidden), "float32");
+  }
+
+  #surroundings({ positions }: RaggedBatch, layout: RowLayout, kind: LayerKind): Surroundings {
+    const { heads, kvHeads, scale, masks, ropes } = this.#shape;
+    return {
+      rotate: rotations(positions, ropes[kind]),
+      attend: attention(layout, { heads, kvHeads, scale, mask: masks[kind] }),
+    };
+  }
+}
