@@ -10,6 +10,8 @@ export interface ModelFamily {
   readonly defaultPooling: PoolingMode;
   /** Prefixes that published checkpoints put in front of the names of the encoder's tensors, such as `bert.`. */
   readonly weightPrefixes: readonly string[];
+  /** Half precision overflows in this network: it is computed in f32 whatever its weights are stored in. */
+  readonly needsFloat32?: boolean;
   /** The text to put in front of an input for a task instruction; absent: instructions are ignored. */
   readonly instructionPrompt?: (instruction: string) => string;
   /**

@@ -5,8 +5,9 @@ import { activation } from "../nn/activations.ts";
 import { attention, type RowAttention } from "../nn/attention.ts";
 import type { Encoder } from "../nn/encoder.ts";
 import { gatedMlp } from "../nn/gated-mlp.ts";
-import { linear, residualLinear, type ResidualLinear } from "../nn/linear.ts";
+import { linear, residualLinear } from "../nn/linear.ts";
 import { layerNorm, type LayerNorm, type Norm, unbiasedLayerNorm } from "../nn/norms.ts";
+import { preNormLayer } from "../nn/pre-norm-layer.ts";
 import type { Mask, RaggedBatch } from "../nn/ragged.ts";
 import { inverseFrequencies, rotation, type Rotation } from "../nn/rope.ts";
 import { RowLayout } from "../nn/row-layout.ts";
@@ -57,7 +58,7 @@ class ModernBert implements Encoder {
   readonly maxPositions: number;
   readonly #config: ModernBertConfig;
   readonly #embed: NormedTables;
-  readonly #layers: readonly Layer[];
+  readonly #layers: readonly { readonly kind: LayerKind; readonly run: SelfAttention }[];
   readonly #finalNorm: Norm;
 
   constructor(config: ModernBertConfig, weights: Weights) {
@@ -69,7 +70,10 @@ class ModernBert implements Encoder {
     const tokens = { name: "embeddings.tok_embeddings", rows };
     const norm = normOf(config, weights, "embeddings.norm");
     this.#embed = normedTables(weights, [tokens], width, norm);
-    this.#layers = layerKinds(config).map((kind, index) => new Layer(config, weights, index, kind));
+    this.#layers = layerKinds(config).map((kind, index) => ({
+      kind,
+      run: loadLayer(config, weights, index),
+    }));
     this.#finalNorm = normOf(config, weights, "final_norm");
   }
 
@@ -80,10 +84,10 @@ class ModernBert implements Encoder {
       sliding_attention: this.#surroundings(batch, layout, "sliding_attention"),
     };
     const embedded = this.#embed(batch.ids);
-    const hidden = this.#layers.reduce(
-      (x, layer) => layer.forward(x, surroundings[layer.kind]),
-      embedded,
-    );
+    const hidden = this.#layers.reduce((x, { kind, run }) => {
+      const { attend, rotate } = surroundings[kind];
+      return run(x, attend, rotate);
+    }, embedded);
     return mx.astype(this.#finalNorm(hidden), "float32");
   }
 
@@ -102,39 +106,25 @@ class ModernBert implements Encoder {
   }
 }
 
-/** Pre-norm: each half adds f(LayerNorm(x)) to x. */
-class Layer {
-  readonly kind: LayerKind;
-  readonly #attentionNorm: Norm;
-  readonly #attention: SelfAttention;
-  readonly #attentionOutput: ResidualLinear;
-  readonly #mlpNorm: Norm;
-  readonly #mlp: ResidualLinear;
-
-  constructor(config: ModernBertConfig, weights: Weights, index: number, kind: LayerKind) {
-    const { hidden_size: width, intermediate_size: inner } = config;
-    const name = `layers.${index}`;
-    const bias = config.attention_bias;
-    this.kind = kind;
+function loadLayer(config: ModernBertConfig, weights: Weights, index: number): SelfAttention {
+  const { hidden_size: width, intermediate_size: inner, attention_bias: bias } = config;
+  const name = `layers.${index}`;
+  const square = { inputs: width, outputs: width, bias };
+  return preNormLayer({
     // The first layer's input has just been normalised.
-    this.#attentionNorm = index === 0 ? (x) => x : normOf(config, weights, `${name}.attn_norm`);
-    const square = { inputs: width, outputs: width, bias };
-    this.#attention = selfAttention(weights, { queryKeyValue: `${name}.attn.Wqkv` }, square);
-    this.#attentionOutput = residualLinear(weights, `${name}.attn.Wo`, square);
-    this.#mlpNorm = normOf(config, weights, `${name}.mlp_norm`);
-    const mlpNames = { gateUp: `${name}.mlp.Wi`, down: `${name}.mlp.Wo` };
-    this.#mlp = gatedMlp(weights, mlpNames, {
-      ...{ width, inner, bias: config.mlp_bias },
-      activation: activation(config.hidden_activation, "config.json: hidden_activation"),
-    });
-  }
-
-  /** [N, H] -> [N, H] */
-  forward(x: Tensor, { rotate, attend }: Surroundings): Tensor {
-    const context = this.#attention(this.#attentionNorm(x), attend, rotate);
-    const attended = this.#attentionOutput(context, x);
-    return this.#mlp(this.#mlpNorm(attended), attended);
-  }
+    attentionNorm: index === 0 ? (x) => x : normOf(config, weights, `${name}.attn_norm`),
+    attention: selfAttention(weights, { queryKeyValue: `${name}.attn.Wqkv` }, square),
+    attentionOutput: residualLinear(weights, `${name}.attn.Wo`, square),
+    mlpNorm: normOf(config, weights, `${name}.mlp_norm`),
+    mlp: gatedMlp(
+      weights,
+      { gateUp: `${name}.mlp.Wi`, down: `${name}.mlp.Wo` },
+      {
+        ...{ width, inner, bias: config.mlp_bias },
+        activation: activation(config.hidden_activation, "config.json: hidden_activation"),
+      },
+    ),
+  });
 }
 
 function normOf(config: ModernBertConfig, weights: Weights, name: string): LayerNorm {

@@ -15,6 +15,6 @@ export function openWeights(
   device: "cpu" | "gpu",
 ): Weights {
   refuseQuantised(config);
-  const prefixes = family.weightPrefixes;
-  return Weights.open(transformerDirectory, { prefixes, computeDtype: computeDtypeOn(device) });
+  const computeDtype = family.needsFloat32 ? "float32" : computeDtypeOn(device);
+  return Weights.open(transformerDirectory, { prefixes: family.weightPrefixes, computeDtype });
 }

@@ -5,7 +5,7 @@ import { attention } from "../nn/attention.ts";
 import type { Encoder } from "../nn/encoder.ts";
 import { layerNorm } from "../nn/norms.ts";
 import { postNormLayer, type PostNormNames, type PostNormShape } from "../nn/post-norm-layer.ts";
-import type { RaggedBatch } from "../nn/ragged.ts";
+import { longestRow, type RaggedBatch } from "../nn/ragged.ts";
 import type { RelativeBias } from "../nn/relative-bias.ts";
 import { rotation } from "../nn/rope.ts";
 import { RowLayout } from "../nn/row-layout.ts";
@@ -68,13 +68,12 @@ export class PostNormEncoder implements Encoder {
 
   forward(batch: RaggedBatch): Tensor {
     const { heads, frequencies, relativeBias } = this.#model;
-    const longest = batch.lengths.reduce((a, b) => Math.max(a, b));
     const attend = attention(new RowLayout(batch), {
       heads,
       kvHeads: heads,
       scale: 1 / Math.sqrt(this.hiddenSize / heads),
       mask: { kind: "full" },
-      relativeBias: relativeBias?.(longest),
+      relativeBias: relativeBias?.(longestRow(batch)),
     });
     const rotate = frequencies && rotation(batch.positions, frequencies);
     const embedded = this.#embed(...this.#indices(batch));

@@ -14,6 +14,7 @@ import { mpnet } from "./mpnet.ts";
 import { qwen2 } from "./qwen2.ts";
 import { qwen3 } from "./qwen3.ts";
 import { roberta } from "./roberta.ts";
+import { t5 } from "./t5.ts";
 import { xlmRoberta } from "./xlm_roberta.ts";
 
 const families: readonly ModelFamily[] = [
@@ -23,6 +24,7 @@ const families: readonly ModelFamily[] = [
   distilbert,
   mpnet,
   modernbert,
+  t5,
   qwen2,
   qwen3,
   llama,

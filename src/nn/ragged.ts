@@ -19,6 +19,11 @@ export interface RaggedBatch extends RowLengths {
   readonly typeIds?: Int32Array | undefined;
 }
 
+/** Tokens of the longest row. */
+export function longestRow({ lengths }: RowLengths): number {
+  return lengths.reduce((longest, length) => Math.max(longest, length), 0);
+}
+
 /** Which keys a query may attend to within its own row. */
 export type Mask =
   | { readonly kind: "full" }
