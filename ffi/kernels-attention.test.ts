@@ -21,14 +21,22 @@ describe.skipIf(!kernels).each(instructionSets)("attention for %s", (name) => {
     readonly causal?: boolean;
     readonly radius?: number;
     readonly past?: number;
+    readonly attended?: readonly number[];
+    /** Longest row that there are biases for. */
+    readonly span?: number;
   }
+
+  /** [heads, 2 * span - 1] */
+  const biases = ({ span, heads }: Case) =>
+    span ? numbers(heads * (2 * span - 1), 6) : undefined;
 
   /** Each row alone, by mlx's own attention. */
   function plain(qkv: readonly mx.Tensor[], past: readonly mx.Tensor[], c: Case): Float32Array {
     const head = (x: mx.Tensor, count: number) =>
       mx.transpose(mx.reshape(x, [1, x.shape[0]!, count, c.headDim]), [0, 2, 1, 3]);
     let start = 0;
-    const outputs = c.lengths.map((length) => {
+    const bias = biases(c);
+    const outputs = c.lengths.map((length, row) => {
       const [q, k, v] = qkv.map((x) => mx.slice(x, [start, 0], [start + length, x.shape[1]!])) as [
         mx.Tensor,
         mx.Tensor,
@@ -39,25 +47,35 @@ describe.skipIf(!kernels).each(instructionSets)("attention for %s", (name) => {
         past.length > 0
           ? [mx.concatenate([past[0]!, k], 0), mx.concatenate([past[1]!, v], 0)]
           : [k, v];
-      const earlier = keys.shape[0]! - length;
-      const mask = Float32Array.from({ length: length * keys.shape[0]! }, (_, i) => {
-        const [query, key] = [earlier + Math.floor(i / keys.shape[0]!), i % keys.shape[0]!];
+      const count = keys.shape[0]!;
+      const earlier = count - length;
+      const mask = Float32Array.from({ length: c.heads * length * count }, (_, i) => {
+        const head = Math.floor(i / (length * count));
+        const [query, key] = [earlier + (Math.floor(i / count) % length), i % count];
         const seen =
           (!c.causal || key <= query) &&
-          (c.radius === undefined || Math.abs(key - query) <= c.radius);
-        return seen ? 0 : -Infinity;
+          (c.radius === undefined || Math.abs(key - query) <= c.radius) &&
+          key < earlier + (c.attended?.[row] ?? length);
+        if (!seen) return -Infinity;
+        return bias && c.span ? bias[head * (2 * c.span - 1) + key - query + c.span - 1]! : 0;
       });
       const out = mx.scaledDotProductAttention(
         head(q, c.heads),
         head(keys, c.kvHeads),
         head(values, c.kvHeads),
         1 / Math.sqrt(c.headDim),
-        { mask: mx.fromFloat32(mask, [1, 1, length, keys.shape[0]!]) },
+        { mask: mx.fromFloat32(mask, [1, c.heads, length, count]) },
       );
       return mx.reshape(mx.transpose(out, [0, 2, 1, 3]), [length, c.heads * c.headDim]);
     });
     return mx.concatenate(outputs, 0).toFloat32();
   }
+
+  const rowsOf = (c: Case) => ({
+    lengths: Int32Array.from(c.lengths),
+    attended: c.attended && Int32Array.from(c.attended),
+    relativeBias: c.span ? mx.fromFloat32(biases(c)!, [c.heads, 2 * c.span - 1]) : undefined,
+  });
 
   const CASES: readonly Case[] = [
     { lengths: [1], heads: 1, kvHeads: 1, headDim: 4 },
@@ -75,6 +93,20 @@ describe.skipIf(!kernels).each(instructionSets)("attention for %s", (name) => {
     { lengths: [300, 30], heads: 1, kvHeads: 1, headDim: 32, radius: 7, causal: true },
     { lengths: [5, 1, 40], heads: 4, kvHeads: 2, headDim: 32, causal: true, past: 9 },
     { lengths: [5, 300], heads: 2, kvHeads: 2, headDim: 128, causal: true, past: 700 },
+    { lengths: [5, 1, 40], heads: 4, kvHeads: 2, headDim: 32, causal: true, past: 9, radius: 6 },
+    { lengths: [5, 300], heads: 2, kvHeads: 1, headDim: 64, causal: true, past: 700, radius: 511 },
+    { lengths: [33, 2], heads: 2, kvHeads: 1, headDim: 256 },
+    { lengths: [21], heads: 1, kvHeads: 1, headDim: 512, causal: true },
+    { lengths: [32, 1, 9], heads: 2, kvHeads: 2, headDim: 32, attended: [7, 1, 9] },
+    { lengths: [600, 3], heads: 2, kvHeads: 1, headDim: 32, attended: [511, 2] },
+    { lengths: [40, 3], heads: 2, kvHeads: 1, headDim: 32, attended: [30, 1], radius: 11 },
+    { lengths: [12, 5], heads: 2, kvHeads: 1, headDim: 32, attended: [3, 5], causal: true },
+    { lengths: [1], heads: 3, kvHeads: 3, headDim: 32, span: 1 },
+    { lengths: [13, 1, 70], heads: 4, kvHeads: 2, headDim: 32, span: 70 },
+    { lengths: [600, 513], heads: 2, kvHeads: 2, headDim: 32, span: 1000 },
+    { lengths: [90], heads: 2, kvHeads: 2, headDim: 20, span: 91, radius: 9 },
+    { lengths: [50, 7], heads: 6, kvHeads: 2, headDim: 64, span: 60, attended: [41, 6] },
+    { lengths: [5, 30], heads: 2, kvHeads: 2, headDim: 64, span: 73, causal: true, past: 43 },
   ];
 
   test.each(CASES)("%j", (c) => {
@@ -87,11 +119,30 @@ describe.skipIf(!kernels).each(instructionSets)("attention for %s", (name) => {
       const past = c.past ? [matrix(c.past, kvWidth, 4, 2), matrix(c.past, kvWidth, 5, 2)] : [];
       const actual = k.attention(qkv[0]!, qkv[1]!, qkv[2]!, {
         ...c,
-        lengths: Int32Array.from(c.lengths),
+        ...rowsOf(c),
         scale: 1 / Math.sqrt(c.headDim),
         past: c.past ? { keys: past[0]!, values: past[1]! } : undefined,
       });
       expect(worst(actual.toFloat32(), plain(qkv, past, c))).toBeLessThan(2e-6);
+    });
+  });
+
+  test("refuses rows without keys, and biases for shorter rows or fewer heads", () => {
+    run((k) => {
+      const x = matrix(9, 64, 1);
+      const attend = (rows: object) =>
+        k.attention(x, x, x, {
+          ...{ lengths: Int32Array.of(9), heads: 2, kvHeads: 2, scale: 1, ...rows },
+        });
+      for (const attended of [0, 10]) {
+        expect(() => attend({ attended: Int32Array.of(attended) })).toThrow("at least one token");
+      }
+      expect(() => attend({ attended: Int32Array.of(4), radius: 4 })).toThrow("would see none");
+      expect(() => attend({ relativeBias: matrix(2, 15, 1) })).toThrow(
+        "rows of 8 tokens, not of 9",
+      );
+      expect(() => attend({ relativeBias: matrix(1, 17, 1) })).toThrow("for each head");
+      expect(() => attend({ relativeBias: matrix(2, 18, 1) })).toThrow("odd number of columns");
     });
   });
 
@@ -116,7 +167,10 @@ describe.skipIf(!kernels).each(instructionSets)("attention for %s", (name) => {
       const rows = { lengths: Int32Array.from(lengths), heads: 3, scale: 0.3 };
       const x = matrix(total, 50, 1);
       const { packed } = layer(k, 50, 3 * 60, 2);
-      for (const mask of [{}, { causal: true }, { radius: 4 }]) {
+      const span = Math.max(...lengths);
+      const relativeBias = matrix(3, 2 * span - 1, 4);
+      const attended = rows.lengths.map((length) => Math.ceil(length / 2));
+      for (const mask of [{}, { causal: true }, { radius: 4 }, { relativeBias }, { attended }]) {
         const [q, keys, values] = mx.split(k.linear(x, packed), 3, 1);
         const wanted = k.attention(q!, keys!, values!, { ...rows, kvHeads: 3, ...mask });
         const actual = k.selfAttention(x, packed, { ...rows, ...mask });

@@ -30,6 +30,8 @@ export interface NormParameters {
 export interface AttentionRows {
   /** [B] tokens per row. */
   readonly lengths: Int32Array;
+  /** [B] leading tokens of each row that are keys, at least one; absent: all. */
+  readonly attended?: Int32Array | undefined;
   readonly heads: number;
   /** A divisor of `heads`. */
   readonly kvHeads: number;
@@ -39,7 +41,12 @@ export interface AttentionRows {
   readonly causal?: boolean;
   /** Keys further away than this are hidden. */
   readonly radius?: number | undefined;
-  /** [P, kvHeads * headDim] each: tokens that every row continues. Only with `causal`, without `radius`. */
+  /**
+   * [heads, 2 * span - 1], added to the scaled scores: column key - query + span - 1. No row is longer than `span`, its
+   * past included.
+   */
+  readonly relativeBias?: Tensor | undefined;
+  /** [P, kvHeads * headDim] each: tokens that every row continues. Only with `causal`. */
   readonly past?: { readonly keys: Tensor; readonly values: Tensor } | undefined;
 }
 
@@ -174,6 +181,7 @@ export class Kernels {
   /** Attention within each row: q [N, heads * headDim], k and v [N, kvHeads * headDim] -> the shape of q. */
   attention(q: Tensor, k: Tensor, v: Tensor, rows: AttentionRows): Tensor {
     const { lengths, heads, kvHeads, scale, causal = false, radius = UNLIMITED, past } = rows;
+    const { attended = lengths } = rows;
     return result(
       "attention",
       this.#native.mlxcel_attention(
@@ -184,12 +192,14 @@ export class Kernels {
         optional(past?.keys),
         optional(past?.values),
         addressable(lengths),
+        addressable(attended),
         lengths.length,
         heads,
         kvHeads,
         scale,
         causal,
         radius,
+        optional(rows.relativeBias),
         stream(),
       ),
     );
@@ -201,6 +211,7 @@ export class Kernels {
    */
   selfAttention(x: Tensor, layer: PackedLayer, rows: SelfAttentionRows): Tensor {
     const { lengths, heads, scale, causal = false, radius = UNLIMITED } = rows;
+    const { attended = lengths } = rows;
     return result(
       "selfAttention",
       this.#native.mlxcel_self_attention(
@@ -210,11 +221,13 @@ export class Kernels {
         layer.outputs,
         optional(layer.bias),
         addressable(lengths),
+        addressable(attended),
         lengths.length,
         heads,
         scale,
         causal,
         radius,
+        optional(rows.relativeBias),
         stream(),
       ),
     );

@@ -199,7 +199,8 @@ test("what leaves a query without a key is refused, and so is a bias for shorter
     expect(() => build({ kind: "causal", window: 0 })).toThrow(RangeError);
     const short = { ...shape, mask: { kind: "full" } as const, relativeBias: mx.zeros([1, 15]) };
     const x = mx.zeros([11, HEAD_DIM]);
-    expect(() => attention(layout, short)(x, x, x)).toThrow(RangeError);
+    expect(() => attention(layout, short)(x, x, x)).toThrow("rows of 8 tokens, not of 9");
+    expect(() => blockAttention(layout, short)(x, x, x)).toThrow("rows of 8 tokens, not of 9");
   });
 });
 

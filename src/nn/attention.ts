@@ -3,7 +3,7 @@ import type { AttentionRows, Tensor } from "../../ffi/index.ts";
 import { blockAttention } from "./block-attention.ts";
 import { kernelsOn } from "./kernels.ts";
 import type { KeysValues } from "./kv-cache.ts";
-import { requireVisibleKeys } from "./key-range.ts";
+import { reachOf, requireVisibleKeys } from "./key-range.ts";
 import type { Mask } from "./ragged.ts";
 import type { RowLayout } from "./row-layout.ts";
 
@@ -67,11 +67,12 @@ export function attention(layout: RowLayout, shape: AttentionShape): RowAttentio
 
 function rowsOf(layout: RowLayout, shape: AttentionShape): AttentionRows | undefined {
   const { mask, heads, kvHeads, scale, relativeBias, scoreBias } = shape;
-  const windowed = mask.kind === "causal" && mask.window !== undefined;
-  if (windowed || relativeBias || scoreBias || layout.attended) return undefined;
+  if (scoreBias) return undefined;
+  const { before } = reachOf(mask);
   return {
-    ...{ heads, kvHeads, scale, lengths: layout.lengths },
+    ...{ heads, kvHeads, scale, relativeBias },
+    ...{ lengths: layout.lengths, attended: layout.attended },
     causal: mask.kind === "causal",
-    radius: mask.kind === "window" ? mask.radius : undefined,
+    radius: before === Infinity ? undefined : before,
   };
 }

@@ -28,8 +28,8 @@ struct KeyRange {
 /// What a query sees; keys count from the first one of the past.
 MLXCEL_INLINE KeyRange visibleKeys(const AttentionTask &task, long query) {
   const long place = task.past + query;
-  KeyRange keys = {0, task.past + task.tokens};
-  if (task.causal) keys.last = place + 1;
+  KeyRange keys = {0, task.past + task.keys};
+  if (task.causal) keys.last = smaller(keys.last, place + 1);
   if (task.radius >= 0) {
     keys.first = larger(keys.first, place - task.radius);
     keys.last = smaller(keys.last, place + task.radius + 1);
@@ -142,6 +142,14 @@ MLXCEL_INLINE float weigh(float *scores, const KeyRange &seen, const KeyRange &w
   return sumOfLanes(sum);
 }
 
+/// Adds bias[i] to the scores [seen.first, seen.last), which are logarithms to base 2.
+MLXCEL_INLINE void addBiases(float *scores, const KeyRange &seen, const float *bias) {
+  long i = seen.first;
+  for (; i + kLanes <= seen.last; i += kLanes)
+    store(scores + i, load(scores + i) + load(bias + i) * kLog2E);
+  for (; i < seen.last; i++) scores[i] += bias[i] * kLog2E;
+}
+
 MLXCEL_INLINE float largest(const float *scores, const KeyRange &seen, float start) {
   Vec best = broadcast(start);
   long i = seen.first;
@@ -185,6 +193,9 @@ MLXCEL_INLINE void attendTile(const AttentionTask &task, const Workspace &space,
       corrections[r] = 1;
       continue;
     }
+    if (task.bias.values)
+      addBiases(scores, seen,
+                task.bias.values + head * task.bias.stride + block.first - task.past - first - r);
     const float before = space.maxima[place + r];
     const float now = largest(scores, seen, before);
     corrections[r] = exp2OfNegative(broadcast(before - now))[0];

@@ -17,23 +17,80 @@ int headDim(const mx::array &x, int heads, const char *name) {
   return width / heads;
 }
 
+/// What the two kinds of attention share.
+struct Shape {
+  std::vector<int> lengths;
+  std::vector<int> attended;
+  int heads, kv_heads, head_dim;
+  int past;
+  float scale;
+  bool causal;
+  int radius;
+  int bias_at;  // place of the relative bias among the inputs
+  int span = 0; // longest row that it is for
+
+  RaggedAttention task(const std::vector<Operand> &in, float *result) const {
+    RaggedAttention all{};
+    all.lengths = lengths.data();
+    all.attended = attended.data();
+    all.rows = static_cast<long>(lengths.size());
+    all.past = past;
+    all.heads = heads;
+    all.kv_heads = kv_heads;
+    all.head_dim = head_dim;
+    all.scale = scale;
+    all.causal = causal;
+    all.radius = radius;
+    if (bias_at != kAbsent) {
+      all.bias = in[bias_at].matrix();
+      all.bias.values += span - 1; // where query and key are the same
+    }
+    all.result = result;
+    return all;
+  }
+};
+
+/// Completes the shape.
+void checkRows(Shape &shape, const mlx_array &bias) {
+  require(shape.head_dim > 0 && shape.head_dim <= kMaxHeadDim, "heads are too wide");
+  require(shape.heads % shape.kv_heads == 0, "heads must be a multiple of kv_heads");
+  require(shape.scale > 0, "scale must be positive");
+  int longest = 0;
+  for (size_t row = 0; row < shape.lengths.size(); row++) {
+    const int length = shape.lengths[row];
+    const int attended = shape.attended[row];
+    require(attended <= length && attended >= (length > 0 ? 1 : 0),
+            "attention must see at least one token of a row, and none behind it");
+    require(shape.radius < 0 || length - 1 - shape.radius < attended,
+            "the last token of a row would see none");
+    longest = std::max(longest, shape.past + length);
+  }
+  if (!bias.ctx) return;
+  const int columns = widthOf(mlx_array_get_(bias), "the relative bias");
+  require(mlx_array_get_(bias).shape(0) == shape.heads && columns % 2 == 1,
+          "the relative bias must have an odd number of columns for each head");
+  shape.span = columns / 2 + 1;
+  require(shape.span >= longest, "the relative bias is for rows of " + std::to_string(shape.span) +
+                                     " tokens, not of " + std::to_string(longest));
+}
+
 } // namespace
 
 extern "C" {
 
 // q [tokens, heads * d], k and v [tokens, kv_heads * d], past_k and past_v [past, kv_heads * d] or
-// null; a negative radius means no window. -> [tokens, heads * d].
+// null; `attended` [rows] leading tokens of each row that are keys; a negative radius means no
+// window; relative_bias [heads, 2 * span - 1] or null, column key - query + span - 1.
+// -> [tokens, heads * d].
 int mlxcel_attention(mlx_array *res, const mlx_array q, const mlx_array k, const mlx_array v,
-                     const mlx_array past_k, const mlx_array past_v, const int *lengths, int rows,
-                         int heads, int kv_heads, float scale, bool causal, int radius,
-                             const mlx_stream s) {
+                     const mlx_array past_k, const mlx_array past_v, const int *lengths,
+                     const int *attended, int rows, int heads, int kv_heads, float scale,
+                     bool causal, int radius, const mlx_array relative_bias, const mlx_stream s) {
   return answer(res, [&] {
     const mx::array &queries = mlx_array_get_(q);
     const int head_dim = headDim(queries, heads, "q");
-    require(kv_heads > 0 && heads % kv_heads == 0, "heads must be a multiple of kv_heads");
-    require(head_dim > 0 && head_dim <= kMaxHeadDim, "heads are too wide");
-    require(scale > 0, "scale must be positive");
-    require(rows == 0 || lengths, "lengths are missing");
+    require(kv_heads > 0, "kv_heads must be positive");
+    require(rows == 0 || (lengths && attended), "lengths are missing");
     const int tokens = queries.shape(0);
     Inputs inputs;
     std::vector<int> places = {inputs.add(queries)};
@@ -46,7 +103,7 @@ int mlxcel_attention(mlx_array *res, const mlx_array q, const mlx_array k, const
     int past = 0;
     require(!past_k.ctx == !past_v.ctx, "past_k and past_v belong together");
     if (past_k.ctx) {
-      require(causal && radius < 0, "only causal attention can continue a past");
+      require(causal, "only causal attention can continue a past");
       headDim(mlx_array_get_(past_k), kv_heads, "the past");
       past = mlx_array_get_(past_k).shape(0);
       for (const mlx_array &each : {past_k, past_v}) {
@@ -56,10 +113,14 @@ int mlxcel_attention(mlx_array *res, const mlx_array q, const mlx_array k, const
         places.push_back(inputs.add(earlier));
       }
     }
+    Shape shape = {rowLengths(lengths, rows, tokens), std::vector<int>(attended, attended + rows),
+                   heads, kv_heads, head_dim, past, scale, causal, radius,
+                   inputs.addOptional(relative_bias)};
+    checkRows(shape, relative_bias);
     const KernelTable &table = kernels();
-    const auto body = [&table, places, past, heads, kv_heads, head_dim, scale, causal, radius,
-                       lengths = rowLengths(lengths, rows, tokens)](const auto &in, float *result) {
-      RaggedAttention all{};
+    const auto body = [&table, places, shape = std::move(shape)](const std::vector<Operand> &in,
+                                                                 float *result) {
+      RaggedAttention all = shape.task(in, result);
       all.q = in[places[0]].matrix();
       all.k = in[places[1]].matrix();
       all.v = in[places[2]].matrix();
@@ -67,16 +128,6 @@ int mlxcel_attention(mlx_array *res, const mlx_array q, const mlx_array k, const
         all.past_k = in[places[3]].matrix();
         all.past_v = in[places[4]].matrix();
       }
-      all.past = past;
-      all.lengths = lengths.data();
-      all.rows = static_cast<long>(lengths.size());
-      all.heads = heads;
-      all.kv_heads = kv_heads;
-      all.head_dim = head_dim;
-      all.scale = scale;
-      all.causal = causal;
-      all.radius = radius;
-      all.result = result;
       runAttention(table, all);
     };
     return kernelArray({"mlxcel_attention", Rows::strided, body}, queries.shape(),
@@ -85,10 +136,11 @@ int mlxcel_attention(mlx_array *res, const mlx_array q, const mlx_array k, const
 }
 
 // Attention of x Wᵀ + bias, whose columns are the queries, keys and values of `heads` heads each: x
-// [tokens, width] -> [tokens, outputs / 3].
+// [tokens, width] -> [tokens, outputs / 3]. The rest as above.
 int mlxcel_self_attention(mlx_array *res, const mlx_array x, const mlx_array packed, int outputs,
-                          const mlx_array bias, const int *lengths, int rows, int heads,
-                              float scale, bool causal, int radius, const mlx_stream s) {
+                          const mlx_array bias, const int *lengths, const int *attended, int rows,
+                          int heads, float scale, bool causal, int radius,
+                          const mlx_array relative_bias, const mlx_stream s) {
   return answer(res, [&] {
     const mx::array &input = mlx_array_get_(x);
     const int width = widthOf(input, "x");
@@ -96,36 +148,25 @@ int mlxcel_self_attention(mlx_array *res, const mlx_array x, const mlx_array pac
     requireVector(bias, outputs, "bias");
     require(heads > 0 && outputs % (3 * heads) == 0,
             "the outputs must hold three times " + std::to_string(heads) + " heads");
-    const int head_dim = outputs / (3 * heads);
-    require(head_dim <= kMaxHeadDim, "heads are too wide");
-    require(scale > 0, "scale must be positive");
-    require(rows == 0 || lengths, "lengths are missing");
+    require(rows == 0 || (lengths && attended), "lengths are missing");
     Inputs inputs;
     const int x_at = inputs.add(input);
     const int weight_at = inputs.add(packed);
     const int bias_at = inputs.addOptional(bias);
+    Shape shape = {rowLengths(lengths, rows, input.shape(0)),
+                   std::vector<int>(attended, attended + rows), heads, heads,
+                   outputs / (3 * heads), 0, scale, causal, radius,
+                   inputs.addOptional(relative_bias)};
+    checkRows(shape, relative_bias);
     const KernelTable &table = kernels();
-    const auto body = [&table, x_at, weight_at, bias_at, width, outputs, heads, head_dim, scale,
-                       causal, radius,
-                       lengths = rowLengths(lengths, rows,
-                                            input.shape(0))](const std::vector<Operand> &in,
-                                                float *result) {
+    const auto body = [&table, x_at, weight_at, bias_at, width, outputs,
+                       shape = std::move(shape)](const std::vector<Operand> &in, float *result) {
       LinearTask qkv{};
       qkv.x = in[x_at].matrix();
       qkv.inputs = width;
       qkv.outputs = outputs;
       qkv.weights = {in[weight_at].floats(), floatsAt(in, bias_at)};
-      RaggedAttention all{};
-      all.lengths = lengths.data();
-      all.rows = static_cast<long>(lengths.size());
-      all.heads = heads;
-      all.kv_heads = heads;
-      all.head_dim = head_dim;
-      all.scale = scale;
-      all.causal = causal;
-      all.radius = radius;
-      all.result = result;
-      runSelfAttention(table, qkv, all);
+      runSelfAttention(table, qkv, shape.task(in, result));
     };
     return kernelArray({"mlxcel_self_attention", Rows::strided, body},
                        {input.shape(0), outputs / 3}, mlx_stream_get_(s), inputs.take());

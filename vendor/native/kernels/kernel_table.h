@@ -57,7 +57,7 @@ struct Norm {
 /// Some queries of one row of tokens, by all the heads that share one key/value head.
 struct AttentionTask {
   Matrix q, k, v; // at the first token of the row and their first head
-  long tokens;
+  long keys;      // leading tokens of the row that are keys
   /// Keys and values before those of the row, at the same head.
   Matrix past_k, past_v;
   long past;
@@ -66,6 +66,9 @@ struct AttentionTask {
   float scale;
   bool causal;
   long radius; // |query - key| <= radius; negative: unlimited
+  /// Added to the scaled score of each head: [heads] rows, where a query and the key `n` tokens
+  /// after it read column n, which may be negative. Or null.
+  Matrix bias;
   long first_query, last_query;
   float *result; // at the first token of the row and the first head
   long result_stride;

@@ -79,7 +79,7 @@ Matrix at(const Matrix &matrix, long row, long column) {
 /// Some queries of one row.
 struct QueryRange {
   long start; // first token of the row
-  long tokens;
+  long keys;
   long first, last;
 };
 
@@ -92,7 +92,7 @@ void attendQueries(const KernelTable &table, const RaggedAttention &all, const Q
   task.q = at(all.q, range.start, column);
   task.k = at(all.k, range.start, kv_column);
   task.v = at(all.v, range.start, kv_column);
-  task.tokens = range.tokens;
+  task.keys = range.keys;
   task.past_k = at(all.past_k, 0, kv_column);
   task.past_v = at(all.past_v, 0, kv_column);
   task.past = all.past;
@@ -101,6 +101,8 @@ void attendQueries(const KernelTable &table, const RaggedAttention &all, const Q
   task.scale = all.scale;
   task.causal = all.causal;
   task.radius = all.radius;
+  task.bias = all.bias;
+  if (all.bias.values) task.bias.values += kv_head * group * all.bias.stride;
   task.first_query = range.first;
   task.last_query = range.last;
   task.result_stride = all.heads * all.head_dim;
@@ -108,13 +110,14 @@ void attendQueries(const KernelTable &table, const RaggedAttention &all, const Q
   table.attention(task);
 }
 
-/// Cuts a row into ranges of queries.
+/// Cuts a row, whose first token is `start`, into ranges of queries.
 template <class Use> void forQueryRanges(const KernelTable &table, const RaggedAttention &all,
-                                         long start, long tokens, const Use &use) {
+                                         long row, long start, const Use &use) {
+  const long tokens = all.lengths[row];
   const long queries = std::max(table.tile_rows, kQueriesPerPart / (all.heads / all.kv_heads));
   const long pieces = ceilDivide(tokens, queries);
   for (long i = 0; i < pieces; i++)
-    use(QueryRange{start, tokens, tokens * i / pieces, tokens * (i + 1) / pieces});
+    use(QueryRange{start, all.attended[row], tokens * i / pieces, tokens * (i + 1) / pieces});
 }
 
 } // namespace
@@ -167,7 +170,7 @@ void runAttention(const KernelTable &table, const RaggedAttention &all) {
   long start = 0;
   for (long row = 0; row < all.rows; row++) {
     const long tokens = all.lengths[row];
-    forQueryRanges(table, all, start, tokens,
+    forQueryRanges(table, all, row, start,
                    [&](const QueryRange &range) { ranges.push_back(range); });
     operations += (6.0 * all.head_dim + 40) * tokens * (tokens + all.past) * all.heads;
     start += tokens;
@@ -255,7 +258,7 @@ void runSelfAttention(const KernelTable &table, const LinearTask &qkv,
     rows.result += part.start * width;
     long token = 0;
     for (long row = part.first_row; row < part.last_row; token += attention.lengths[row++])
-      forQueryRanges(table, rows, token, attention.lengths[row], [&](const QueryRange &range) {
+      forQueryRanges(table, rows, row, token, [&](const QueryRange &range) {
         for (long head = 0; head < rows.kv_heads; head++) attendQueries(table, rows, range, head);
       });
   });

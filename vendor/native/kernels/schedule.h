@@ -28,11 +28,13 @@ struct RaggedAttention {
   Matrix past_k, past_v;
   long past;
   const int *lengths;
+  const int *attended; // leading tokens of each row that are keys
   long rows;
   long heads, kv_heads, head_dim;
   float scale;
   bool causal;
   long radius;
+  Matrix bias; // as in AttentionTask
   float *result; // [tokens, heads * head_dim]
 };
 void runAttention(const KernelTable &table, const RaggedAttention &attention);
