@@ -1,5 +1,6 @@
 import { Tokenizer as LibraryTokenizer } from "@huggingface/tokenizers";
 import { CheckpointError, reasonOf } from "../checkpoint/error.ts";
+import { withClosingToken } from "./closing-token.ts";
 import { LeadingTokens, type EncodedPart } from "./leading-tokens.ts";
 import { lowerCasing } from "./lower-casing.ts";
 import { faithful } from "./normalizer.ts";
@@ -61,9 +62,9 @@ export class Tokenizer {
   readonly #library: LibraryTokenizer;
   readonly #leadingTokens: LeadingTokens;
 
-  private constructor(path: string, file: TokenizerFile) {
-    this.templates = templatesOf(path, file.post_processor);
-    const { single } = this.templates;
+  private constructor(path: string, file: TokenizerFile, templates: Templates) {
+    this.templates = templates;
+    const { single } = templates;
     this.#library = buildLibraryTokenizer(path, file);
     this.#leadingTokens = new LeadingTokens(file, (text) => this.#encodeWhole(text));
     const textAt = single.findIndex((part) => part.kind === "text");
@@ -79,7 +80,8 @@ export class Tokenizer {
   /** Reads tokenizer.json of a model directory. Throws CheckpointError where it is missing, broken or unknown. */
   static load(directory: string, { lowerCase = false }: TokenizerOptions = {}): Tokenizer {
     const { path, file } = readTokenizerFile(directory);
-    return new Tokenizer(path, lowerCase ? lowerCasing(file) : file);
+    const templates = withClosingToken(templatesOf(path, file.post_processor), directory, file);
+    return new Tokenizer(path, lowerCase ? lowerCasing(file) : file, templates);
   }
 
   /**
