@@ -17,6 +17,7 @@ interface Expected {
     readonly name: string;
     readonly input: string | readonly number[];
     readonly prompt?: { readonly text: string } | null;
+    readonly task?: string | null;
     readonly token_ids: readonly number[];
   }[];
 }
@@ -56,7 +57,10 @@ describe("ids equal the reference", () => {
       readFileSync(join(fixture(name), "expected.json"), "utf8"),
     );
     const tokenizer = Tokenizer.load(fixture(name));
-    const texts = expected.cases.filter((example) => typeof example.input === "string");
+    // Rows of a ColBERT task are put together outside of the tokenizer.
+    const texts = expected.cases.filter(
+      (example) => typeof example.input === "string" && !example.task,
+    );
     expect(texts.length).toBeGreaterThan(10);
     for (const { name: example, input, prompt, token_ids } of texts) {
       const { ids } = tokenizer.encode((prompt?.text ?? "") + input, {
