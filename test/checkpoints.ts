@@ -82,7 +82,9 @@ export function writeTensors(path: string, table: TensorTable): void {
   for (const [name, { dtype, shape, bytes }] of table) {
     header[name] = { dtype, shape, data_offsets: [offset, (offset += bytes.length)] };
   }
-  const json = Buffer.from(JSON.stringify(header));
+  const text = JSON.stringify(header);
+  // blanks up to a multiple of 8 bytes, as the format's own library writes it
+  const json = Buffer.from(text.padEnd(text.length + (-Buffer.byteLength(text) & 7)));
   const length = Buffer.alloc(8);
   length.writeBigUInt64LE(BigInt(json.length));
   const parts = [...table.values()].map((tensor) => tensor.bytes);
