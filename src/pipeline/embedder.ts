@@ -126,8 +126,10 @@ export class EmbeddingModel {
       const batch = raggedBatch(rows);
       const promptTokens = Int32Array.from(rows, (row) => row.promptTokens);
       const hidden = this.#encoder.forward(batch);
-      const vectors = this.#chain.forward(hidden, { lengths: batch.lengths, promptTokens });
-      return rows.some((row) => row.kept) ? keptVectors(vectors, rows) : vectors;
+      return mx.asPhase("pool", () => {
+        const vectors = this.#chain.forward(hidden, { lengths: batch.lengths, promptTokens });
+        return rows.some((row) => row.kept) ? keptVectors(vectors, rows) : vectors;
+      });
     };
     return pendingValues(
       build,

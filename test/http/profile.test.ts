@@ -5,7 +5,7 @@ import { embed } from "./answers.ts";
 
 setDefaultTimeout(60_000);
 
-const MODEL = ["--embedding-model", fixture("bert-mean")];
+const MODEL = ["--embedding-model", fixture("bert-cls-dense")];
 const PHASES = ["read", "validate", "wait", "tokenize", "graph", "eval \\w+", "pool", "render"];
 
 test("MLXCEL_PROFILE=1 prints what the time went into, and changes no number", async () => {
