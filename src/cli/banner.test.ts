@@ -28,6 +28,7 @@ function shown(
     truncate: true,
     logFormat: "text",
     logLevel: "info",
+    maxItems: 1,
     profile: false,
     notices: [],
     ...changes,

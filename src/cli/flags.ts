@@ -152,6 +152,18 @@ export const flagsSchema = z.object({
     default: "64MiB",
     help: "Largest request body; a larger one is refused with 413.",
   }),
+  maxInputs: flag(wholeNumber(0), {
+    group: "Server",
+    placeholder: "ITEMS",
+    default: "0",
+    help: "Most texts or documents in one request; one with more is refused with 400. 0: no limit.",
+  }),
+  maxTokensPerRequest: flag(wholeNumber(0), {
+    group: "Server",
+    placeholder: "TOKENS",
+    default: "0",
+    help: "Most tokens in one request, after over-long texts are cut; one with more is refused with 400. 0: no limit.",
+  }),
   metrics: flag(onOff(), {
     group: "Server",
     llamaEnv: ["LLAMA_ARG_ENDPOINT_METRICS"],

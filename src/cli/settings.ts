@@ -22,6 +22,8 @@ export interface ServeSettings {
   /** undefined: every origin. */
   readonly corsOrigins: readonly string[] | undefined;
   readonly maxBodyBytes: number;
+  /** Most items of one request. */
+  readonly maxItems: number;
   readonly metrics: boolean;
   /** false: over-long items are refused unless the request says otherwise. */
   readonly truncate: boolean;
@@ -60,6 +62,7 @@ export function resolveSettings({ flags, ignored }: ParsedFlags, env: Environmen
     listen: listenAddress(flags),
     corsOrigins: flags.corsOrigins?.includes("*") ? undefined : flags.corsOrigins,
     maxBodyBytes: flags.maxBodySize,
+    maxItems: flags.maxInputs || Number.POSITIVE_INFINITY,
     metrics: flags.metrics,
     truncate: flags.truncate === "on",
     logFormat: flags.logFormat,
@@ -115,6 +118,7 @@ function modelSettings(
       directory,
       device: flags.device,
       batchTokens: flags.batchTokens,
+      requestTokens: flags.maxTokensPerRequest || undefined,
       memoryLimitBytes: flags.memoryLimit,
       cacheLimitBytes: flags.cacheLimit,
     },

@@ -3,12 +3,13 @@ import { requireFits } from "../dialects/answer-limit.ts";
 import type { ParseContext, ParsedRequest } from "../dialects/dialect.ts";
 import { dialects, type DialectName } from "../dialects/table.ts";
 import type { Provider } from "../serving/provider.ts";
+import { Failure } from "../worker/failure.ts";
 import { itemCount } from "../worker/items.ts";
 import type { Job, Result } from "../worker/job.ts";
+import type { TimeAccount } from "../worker/time-account.ts";
 import { JSON_TYPE, type Answer } from "./answer.ts";
 import { readBody, type Body, type BodyLimits } from "./body.ts";
 import type { Codec } from "./codec.ts";
-import type { TimeAccount } from "../worker/time-account.ts";
 import type { Exchange } from "./exchange.ts";
 import { parseJsonBody } from "./json-body.ts";
 import {
@@ -29,6 +30,8 @@ export interface ModelRouteOptions {
   readonly body: BodyLimits;
   readonly truncate: boolean;
   readonly rawScores: boolean;
+  /** Most items of one request. */
+  readonly maxItems: number;
   /** Takes what reading, validating and rendering requests took. */
   readonly profile?: TimeAccount | undefined;
 }
@@ -48,6 +51,7 @@ export function modelRoute(task: Task, dialect: DialectName, options: ModelRoute
       parse(dialect, body, context, codec),
     );
     noteJob(exchange, job);
+    requireFewItems(job, options.maxItems);
     requireFits(job, render, context.model);
     const named = others.find(({ kind }) => kind === modelKind) ?? provider;
     const result = await named.submit(job, exchange.request.signal);
@@ -79,6 +83,16 @@ function parse(
   return body.byteLength > INLINE_BYTES
     ? codec.parse(dialect, body, context)
     : dialects[dialect].parse(parseJsonBody(body), context);
+}
+
+/** `--max-inputs`. */
+function requireFewItems(job: Job, maxItems: number): void {
+  if (job.kind !== "embed" && job.kind !== "rerank") return;
+  const items = itemCount(job.items);
+  if (items <= maxItems) return;
+  const { name } = job.field;
+  const message = `${name} has ${items} items: this server takes at most ${maxItems} per request (--max-inputs)`;
+  throw new Failure("invalid", message, name);
 }
 
 function noteJob(exchange: Exchange, job: Job): void {

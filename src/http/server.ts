@@ -36,6 +36,8 @@ export interface ServerOptions {
   readonly truncate: boolean;
   /** Scores are logits instead of probabilities when the request does not say. */
   readonly rawScores: boolean;
+  /** Most items of one request. */
+  readonly maxItems: number;
   readonly providers: Providers;
   readonly version: string;
   readonly logger: Logger;
@@ -69,7 +71,7 @@ const UNREAD_MS = 5_000;
  */
 export async function startServer(options: ServerOptions): Promise<RunningServer> {
   const { logger, apiKeys, corsOrigins, listen, providers } = options;
-  const { version, truncate, rawScores, profile } = options;
+  const { version, truncate, rawScores, maxItems, profile } = options;
   const codec = new Codec(
     options.codecWorkerUrl ?? new URL("./codec-worker.ts", import.meta.url),
     logger,
@@ -87,6 +89,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     body,
     truncate,
     rawScores,
+    maxItems,
     profile,
     metrics,
     version,

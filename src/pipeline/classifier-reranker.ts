@@ -57,6 +57,6 @@ export class ClassifierReranker implements Reranker {
 
   #row(encoding: Encoding): PairRow {
     requireUsable(encoding, this.vocabSize);
-    return { ...encoding, tokens: encoding.ids.length };
+    return { ...encoding, tokens: encoding.ids.length, limit: this.maxLength };
   }
 }

@@ -6,6 +6,8 @@ import type { Tokenizer } from "../tokenizer/tokenizer.ts";
 export interface PairRow extends TokenRow {
   /** Tokens of the pair as if it ran alone, specials and a shared beginning included. */
   readonly tokens: number;
+  /** Most tokens of a pair. */
+  readonly limit: number;
   /** Something was cut off to fit the model's limit. */
   readonly truncated: boolean;
   /** Rows that share a beginning carry the same object, and only such rows may run in one batch. */

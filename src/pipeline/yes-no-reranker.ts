@@ -61,6 +61,7 @@ export class YesNoReranker implements Reranker {
   /** A blank instruction stands for the prompt's own. */
   prepare(query: string, instruction?: string): PreparedQuery {
     const prompt = this.#prompt;
+    const limit = this.maxLength;
     const shared = prompt.shared(query, instruction);
     const prefix = new SharedPrefix(() => this.#prefill(shared.ids));
     return {
@@ -68,7 +69,8 @@ export class YesNoReranker implements Reranker {
         const rest = prompt.document(document, shared);
         const ids = joined(rest.ids, prompt.end);
         const tokens = prompt.beginning.length + shared.ids.length + ids.length;
-        return { ids, tokens, truncated: shared.truncated || rest.truncated, prefix };
+        const truncated = shared.truncated || rest.truncated;
+        return { ids, tokens, limit, truncated, prefix };
       },
       release: () => prefix.release(),
     };

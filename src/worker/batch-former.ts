@@ -7,6 +7,8 @@ export interface BatchLimits {
   readonly budgetTokens: number;
   /** Infinity: the token budget alone decides. */
   readonly maxRows: number;
+  /** Most tokens of one job; absent: no limit. */
+  readonly jobTokens?: number | undefined;
 }
 
 export interface FormerEvents<Row extends BatchRow> {
@@ -107,7 +109,7 @@ export class BatchFormer<Row extends BatchRow> {
     while (!task.allStarted) {
       let row: Row;
       try {
-        row = task.peek();
+        row = task.peek(this.limits.jobTokens);
       } catch (error) {
         this.events.failed(task, tokenizeFailure(error));
         return true;

@@ -3,7 +3,7 @@ import { unpackItems } from "./items.ts";
 import type { EmbedItem, EmbedJob, EmbedResult } from "./job.ts";
 import { estimatedTokens } from "./size-estimate.ts";
 import { Task } from "./task.ts";
-import { itemField, tooLong } from "./too-long.ts";
+import { itemField } from "./too-long.ts";
 
 /** What embedding and ranking by vectors need of a model. */
 export type VectorModel = Pick<
@@ -15,8 +15,6 @@ export type VectorModel = Pick<
 export abstract class EmbedTask extends Task<EmbedRow> {
   protected readonly dim: number;
   private readonly items: readonly EmbedItem[];
-  private readonly tokens: Int32Array<ArrayBuffer>;
-  private truncated = 0;
 
   constructor(
     id: number,
@@ -29,10 +27,9 @@ export abstract class EmbedTask extends Task<EmbedRow> {
       items: items.length,
       estimatedTokens: estimatedTokens(items, model.maxLength),
     };
-    super(id, abort, size, !job.truncate);
+    super(id, abort, size, job.truncate);
     this.items = items;
     this.dim = job.dimensions ?? model.dim;
-    this.tokens = new Int32Array(items.length);
   }
 
   /** All of them, in the order of the items. */
@@ -44,12 +41,8 @@ export abstract class EmbedTask extends Task<EmbedRow> {
   }
 
   protected tokenize(item: number): EmbedRow {
-    const { promptName, instruction, truncate } = this.job;
-    const row = this.model.tokenize(this.items[item]!, { promptName, instruction });
-    if (row.truncated && !truncate) throw tooLong(this.fieldOf(item), row.limit);
-    if (row.truncated) this.truncated++;
-    this.tokens[item] = row.tokens;
-    return row;
+    const { promptName, instruction } = this.job;
+    return this.model.tokenize(this.items[item]!, { promptName, instruction });
   }
 
   protected fieldOf(item: number): string {

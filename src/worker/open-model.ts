@@ -125,5 +125,6 @@ function batchLimits(settings: WorkerSettings, defaultTokens: number): BatchLimi
   return {
     budgetTokens: settings.batchTokens ?? defaultTokens,
     maxRows: settings.batchRows ?? Number.POSITIVE_INFINITY,
+    jobTokens: settings.requestTokens,
   };
 }

@@ -3,15 +3,13 @@ import { textsOf } from "./items.ts";
 import type { RerankJob, RerankResult } from "./job.ts";
 import { estimatedTextTokens } from "./size-estimate.ts";
 import { Task } from "./task.ts";
-import { itemField, tooLong } from "./too-long.ts";
+import { itemField } from "./too-long.ts";
 
 /** One logit per (query, document) pair, from a model that reads both together. */
 export class PairTask extends Task<PairRow> {
   private readonly documents: readonly string[];
   private readonly logits: Float32Array<ArrayBuffer>;
-  private readonly tokens: Int32Array<ArrayBuffer>;
   private prepared: PreparedQuery | undefined;
-  private truncated = 0;
 
   constructor(
     id: number,
@@ -22,10 +20,9 @@ export class PairTask extends Task<PairRow> {
     const documents = textsOf(job.items);
     const pairs = documents.map((document) => job.query + document);
     const estimatedTokens = estimatedTextTokens(pairs, model.maxLength);
-    super(id, abort, { items: documents.length, estimatedTokens }, !job.truncate);
+    super(id, abort, { items: documents.length, estimatedTokens }, job.truncate);
     this.documents = documents;
     this.logits = new Float32Array(documents.length);
-    this.tokens = new Int32Array(documents.length);
   }
 
   result(): RerankResult {
@@ -34,13 +31,9 @@ export class PairTask extends Task<PairRow> {
   }
 
   protected tokenize(item: number): PairRow {
-    const { query, instruction, truncate } = this.job;
+    const { query, instruction } = this.job;
     this.prepared ??= this.model.prepare(query, instruction);
-    const row = this.prepared.pair(this.documents[item]!);
-    if (row.truncated && !truncate) throw tooLong(this.fieldOf(item), this.model.maxLength);
-    if (row.truncated) this.truncated++;
-    this.tokens[item] = row.tokens;
-    return row;
+    return this.prepared.pair(this.documents[item]!);
   }
 
   protected fieldOf(item: number): string {

@@ -20,6 +20,8 @@ export interface WorkerSettings {
   readonly batchRows?: number | undefined;
   /** Tokens of one forward; absent: 16 rows of full length, 8 pairs for a reranker. */
   readonly batchTokens?: number | undefined;
+  /** Most tokens of one request; absent: no limit. */
+  readonly requestTokens?: number | undefined;
   readonly memoryLimitBytes?: number | undefined;
   /** MLX keeps freed buffers by size; without a limit every new mix of lengths would make the process grow. */
   readonly cacheLimitBytes: number;

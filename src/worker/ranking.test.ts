@@ -131,7 +131,7 @@ test("a job that fails lets its query go as well", async () => {
 
 test("logits 9 and 10 stay apart as scores", async () => {
   const { PairTask } = await import("./pair-task.ts");
-  const pair = { ids: Int32Array.of(1), tokens: 1, truncated: false };
+  const pair = { ids: Int32Array.of(1), tokens: 1, limit: 8, truncated: false };
   const query: PreparedQuery = { pair: () => pair, release: () => {} };
   const job: RerankJob = {
     kind: "rerank",

@@ -2,9 +2,16 @@ import type { TokenRow } from "../nn/ragged.ts";
 import { UnusableText } from "../pipeline/unusable-text.ts";
 import { Failure } from "./failure.ts";
 import type { Result } from "./job.ts";
+import { tooLong, tooManyTokens } from "./too-long.ts";
 
 /** A tokenized item of some job, before batching. */
 export interface BatchRow extends TokenRow {
+  /** Tokens that count as used. */
+  readonly tokens: number;
+  /** Most tokens of such a row. */
+  readonly limit: number;
+  /** Something was cut off to fit the limit. */
+  readonly truncated: boolean;
   /** Leading tokens that pooling leaves out. */
   readonly promptTokens?: number | undefined;
   /** The tokens that give an output, for models with one per token; absent: all. */
@@ -32,6 +39,10 @@ const WINDOW_TOKENS = 4096;
 export abstract class Task<Row extends BatchRow = BatchRow> {
   readonly estimatedTokens: number;
   protected readonly count: number;
+  /** [items] tokens that count as used, of the items that are tokenized. */
+  protected readonly tokens: Int32Array<ArrayBuffer>;
+  /** Items that were cut to fit the model's limit. */
+  protected truncated = 0;
   private readonly rows: (Row | undefined)[];
   private readonly abort: Int32Array;
   /** Items that are tokenized and not started, longest first. */
@@ -43,22 +54,23 @@ export abstract class Task<Row extends BatchRow = BatchRow> {
 
   /**
    * @param abort one Int32, non-zero once nobody waits for the answer
-   * @param tokenizeFirst tokenize all items before any runs, so that one too long fails the job as a whole
+   * @param truncate over-long items may be cut; otherwise one of them fails the job as a whole, before any item runs
    */
   constructor(
     readonly id: number,
     abort: SharedArrayBuffer,
     { items, estimatedTokens }: TaskSize,
-    private readonly tokenizeFirst: boolean,
+    private readonly truncate: boolean,
   ) {
     this.abort = new Int32Array(abort);
     this.rows = new Array(items);
     this.count = items;
+    this.tokens = new Int32Array(items);
     this.pendingItems = items;
     this.estimatedTokens = estimatedTokens;
   }
 
-  /** Throws Failure("invalid") when the item is too long and may not be cut, UnusableText when it can't be read. */
+  /** Throws UnusableText when the item can't be read. */
   protected abstract tokenize(item: number): Row;
   /** What the item is called in the request. */
   protected abstract fieldOf(item: number): string;
@@ -92,11 +104,13 @@ export abstract class Task<Row extends BatchRow = BatchRow> {
     return this.pendingItems === 0;
   }
 
-  /** The next row to run. Throws Failure("invalid") naming the item that is too long or can't be read. */
-  peek(): Row {
-    if (this.waiting && this.tokenizeFirst) {
-      for (let item = 0; item < this.count; item++) this.row(item);
-    }
+  /**
+   * The next row to run.
+   * @param maxTokens most tokens of the whole job; with a limit none of its items runs before all are counted
+   * @throws Failure("invalid") naming the item that can't be read, is too long, or takes the job over `maxTokens`
+   */
+  peek(maxTokens = Infinity): Row {
+    if (this.waiting && (!this.truncate || maxTokens < Infinity)) this.tokenizeAll(maxTokens);
     if (this.window.length === 0) this.fillWindow();
     return this.row(this.window[0]!);
   }
@@ -116,6 +130,15 @@ export abstract class Task<Row extends BatchRow = BatchRow> {
   settle(): void {
     if (!this.answered) this.release();
     this.answered = true;
+  }
+
+  private tokenizeAll(maxTokens: number): void {
+    let tokens = 0;
+    for (let item = 0; item < this.count; item++) {
+      this.row(item);
+      tokens += this.tokens[item]!;
+      if (tokens > maxTokens) throw tooManyTokens(this.fieldOf(item), maxTokens);
+    }
   }
 
   private fillWindow(): void {
@@ -138,6 +161,14 @@ export abstract class Task<Row extends BatchRow = BatchRow> {
   }
 
   private readable(item: number): Row {
+    const row = this.tokenized(item);
+    if (row.truncated && !this.truncate) throw tooLong(this.fieldOf(item), row.limit);
+    if (row.truncated) this.truncated++;
+    this.tokens[item] = row.tokens;
+    return row;
+  }
+
+  private tokenized(item: number): Row {
     try {
       return this.tokenize(item);
     } catch (error) {

@@ -6,6 +6,14 @@ export function itemField({ name, isList }: ItemsField, item: number): string {
   return isList ? `${name}[${item}]` : name;
 }
 
+/** The item with which a request exceeds `--max-tokens-per-request`. */
+export function tooManyTokens(field: string, maxTokens: number): Failure {
+  const message =
+    `${field} takes the request over ${maxTokens} tokens, the most that this server accepts ` +
+    `(--max-tokens-per-request): send fewer or shorter items per request`;
+  return new Failure("invalid", message, field);
+}
+
 /** An item over the limit in a request that refuses truncation. The wording is what llama-server's clients look for. */
 export function tooLong(field: string, maxLength: number): Failure {
   const message =

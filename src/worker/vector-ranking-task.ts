@@ -4,7 +4,7 @@ import { textsOf } from "./items.ts";
 import type { RerankJob, RerankResult } from "./job.ts";
 import { estimatedTextTokens } from "./size-estimate.ts";
 import { Task } from "./task.ts";
-import { itemField, tooLong } from "./too-long.ts";
+import { itemField } from "./too-long.ts";
 
 /** The item that is the query. */
 export const QUERY = 0;
@@ -15,8 +15,6 @@ export const QUERY = 0;
  */
 export abstract class VectorRankingTask extends Task<EmbedRow> {
   private readonly texts: readonly string[];
-  private readonly tokens: Int32Array<ArrayBuffer>;
-  private truncated = 0;
 
   constructor(
     id: number,
@@ -26,9 +24,8 @@ export abstract class VectorRankingTask extends Task<EmbedRow> {
   ) {
     const texts = [job.query, ...textsOf(job.items)];
     const estimatedTokens = estimatedTextTokens(texts, model.maxLength);
-    super(id, abort, { items: texts.length, estimatedTokens }, !job.truncate);
+    super(id, abort, { items: texts.length, estimatedTokens }, job.truncate);
     this.texts = texts;
-    this.tokens = new Int32Array(texts.length);
   }
 
   /** [documents] each, once all are scored. */
@@ -41,14 +38,10 @@ export abstract class VectorRankingTask extends Task<EmbedRow> {
   }
 
   protected tokenize(item: number): EmbedRow {
-    const { instruction, truncate } = this.job;
+    const { instruction } = this.job;
     const choice =
       item === QUERY ? { promptName: "query", instruction } : { promptName: "document" };
-    const row = this.model.tokenize({ text: this.texts[item]! }, choice);
-    if (row.truncated && !truncate) throw tooLong(this.fieldOf(item), row.limit);
-    if (row.truncated) this.truncated++;
-    this.tokens[item] = row.tokens;
-    return row;
+    return this.model.tokenize({ text: this.texts[item]! }, choice);
   }
 
   protected fieldOf(item: number): string {

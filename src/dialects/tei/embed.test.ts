@@ -44,11 +44,11 @@ test("the answer is a bare array of vectors; of rows per input for multi-vector 
 });
 
 test("info has the fields that clients read", () => {
-  expect(teiInfo(CONTEXT.model, { truncate: true, version: "1.2.3" })).toMatchObject({
+  expect(teiInfo(CONTEXT.model, { truncate: true, maxItems: 64, version: "1.2.3" })).toMatchObject({
     model_id: "tiny",
     model_type: { embedding: { pooling: "mean" } },
     max_input_length: 16,
-    max_client_batch_size: expect.any(Number),
+    max_client_batch_size: 64,
     auto_truncate: true,
     version: "1.2.3",
   });

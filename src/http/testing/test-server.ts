@@ -24,6 +24,7 @@ export class TestServer implements AsyncDisposable {
       metrics: false,
       truncate: true,
       rawScores: false,
+      maxItems: Number.POSITIVE_INFINITY,
       providers: { embedder, ranker },
       version: "1.2.3",
       logger,
