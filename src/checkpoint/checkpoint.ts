@@ -1,6 +1,9 @@
 import { join } from "node:path";
 import { z } from "zod";
+import { ggufFileAt } from "../hub/gguf-file.ts";
 import { CheckpointError } from "./error.ts";
+import { readGgufHeader } from "./gguf/header.ts";
+import { readGgufModel, type GgufModel } from "./gguf/model.ts";
 import { readJson, readOptionalJson } from "./json-file.ts";
 import {
   type LateInteractionSettings,
@@ -15,12 +18,15 @@ export type { ModuleEntry, ModuleType } from "./modules.ts";
 export type { Expansion, LateInteractionSettings, Side, SideSettings } from "./late-interaction.ts";
 export { isEmbedder, kindOf, type CheckpointKind } from "./kind.ts";
 
-/** What a model directory says about itself, apart from tensors and vocabulary. */
+/** What a model directory or a GGUF file says about itself, apart from tensors and vocabulary. */
 export interface Checkpoint {
+  /** The directory, or the GGUF file. */
   readonly directory: string;
   /** Where the Transformer module has its files: config.json, tokenizer and weights. Mostly `directory` itself. */
   readonly transformerDirectory: string;
-  /** config.json as it is. */
+  /** The GGUF file that holds all there is; absent: a directory of files. */
+  readonly gguf?: GgufModel;
+  /** config.json as it is, or what says the same in a GGUF file. */
   readonly config: Readonly<Record<string, unknown>>;
   readonly modelType: string;
   readonly architectures: readonly string[];
@@ -60,10 +66,35 @@ const tokenizerConfigFile = z.looseObject({ model_max_length: z.number().positiv
 const UNLIMITED_TOKENS = 1e6;
 
 /**
- * Reads the JSON files of a model directory. Throws CheckpointError where the directory or its config.json is
- * missing, a file is broken, or a setting is unknown.
+ * Reads a GGUF file up to its tensors, or the JSON files of a model directory; `path` may also be a directory with
+ * a GGUF file instead. Throws CheckpointError where the directory or its config.json is missing, a file is broken,
+ * or a setting is unknown.
  */
-export function readCheckpoint(directory: string): Checkpoint {
+export function readCheckpoint(path: string): Checkpoint {
+  const gguf = ggufFileAt(path);
+  return gguf === undefined ? readDirectory(path) : readGguf(gguf);
+}
+
+function readGguf(path: string): Checkpoint {
+  const gguf = readGgufModel(readGgufHeader(path));
+  const { config, contextLength, architecture, className } = gguf;
+  return {
+    directory: path,
+    transformerDirectory: path,
+    gguf,
+    config,
+    modelType: architecture.modelType,
+    architectures: [className],
+    modules: undefined,
+    prompts: {},
+    defaultPromptName: undefined,
+    lowerCase: false,
+    lateInteraction: undefined,
+    limits: { sentenceMaxLength: contextLength },
+  };
+}
+
+function readDirectory(directory: string): Checkpoint {
   requireDirectory(directory);
   const modules = readModules(directory);
   const folder = modules?.find(({ type }) => type === "Transformer")?.path ?? "";

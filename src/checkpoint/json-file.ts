@@ -5,7 +5,16 @@ import { isFile } from "./regular-file.ts";
 
 /** Reads a JSON file and checks it. Throws CheckpointError naming the file, and the key where the schema fails. */
 export function readJson<Schema extends z.ZodType>(path: string, schema: Schema): z.output<Schema> {
-  const parsed = schema.safeParse(parseJson(path, readText(path)));
+  return checkJson(path, parseJson(path, readText(path)), schema);
+}
+
+/** Checks what a file holds. Throws CheckpointError naming the file and the key where the schema fails. */
+export function checkJson<Schema extends z.ZodType>(
+  path: string,
+  json: unknown,
+  schema: Schema,
+): z.output<Schema> {
+  const parsed = schema.safeParse(json);
   if (parsed.success) return parsed.data;
   const issue = parsed.error.issues[0];
   const key = issue?.path.join(".");

@@ -36,8 +36,9 @@ export function kindOf(checkpoint: Checkpoint): CheckpointKind {
   if (architecture.endsWith("ForSequenceClassification")) return "reranker";
   const embeds =
     checkpoint.lateInteraction !== undefined ||
+    checkpoint.gguf?.pooling !== undefined ||
     checkpoint.modules?.some((module) => module.type === "Pooling") ||
-    isFile(join(checkpoint.directory, "1_Pooling", "config.json")) ||
+    (!checkpoint.gguf && isFile(join(checkpoint.directory, "1_Pooling", "config.json"))) ||
     ENCODER_ONLY.has(checkpoint.modelType) ||
     EMBEDDING_ARCHITECTURE.test(architecture) ||
     isBidirectionalDecoder(checkpoint, architecture);

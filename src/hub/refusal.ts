@@ -3,16 +3,14 @@ import { readdirSync } from "node:fs";
 import { basename, join } from "node:path";
 import type { Places } from "./resolve.ts";
 
-/** A single file of llama.cpp, or a repository with a quantisation of one behind a colon: `owner/name:Q8_0`. */
-const GGUF_FILE = /\.gguf$/i;
-const GGUF_TAG = /^[^/:]+\/[^/:]+:[\w.-]+$/;
+/** A repository with a quantisation behind a colon: `owner/name:Q8_0`. */
+const QUANTIZATION_TAG = /^[^/:]+\/[^/:]+:[\w.-]+$/;
 
-/** The refusal of a name that asks for GGUF weights; undefined for any other. */
-export function ggufRefusal(name: string): Error | undefined {
-  if (!GGUF_FILE.test(name) && !GGUF_TAG.test(name)) return undefined;
+/** The refusal of a name that asks for one of a repository's GGUF files; undefined for any other. */
+export function tagRefusal(name: string): Error | undefined {
+  if (!QUANTIZATION_TAG.test(name)) return undefined;
   return new Error(
-    `model ${name}: GGUF is not supported in this version; ` +
-      "name the original model, a repository or directory with config.json and .safetensors files",
+    `model ${name}: quantisations are not looked up in this version; name the .gguf file itself`,
   );
 }
 

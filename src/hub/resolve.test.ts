@@ -52,8 +52,23 @@ describe("a path", () => {
     expect(() => resolveModel("./absent", { env: {} })).toThrow(
       "model ./absent: no such directory",
     );
-    expect(() => resolveModel(file, { env: {} })).toThrow("is a file; name the directory");
+    expect(() => resolveModel(file, { env: {} })).toThrow("is a file; name a .gguf file");
     expect(() => resolveModel(join(root, "bare"), { env: {} })).toThrow("no config.json");
+  });
+
+  test("may be a GGUF file, or a directory with a single one", () => {
+    const directory = join(root, "gguf");
+    const file = join(directory, "tiny-Q8_0.gguf");
+    mkdirSync(directory);
+    writeFileSync(file, "GGUF");
+    const found = { directory: file, id: "tiny-Q8_0", name: file };
+    expect(resolveModel(file, { env: {} })).toEqual(found);
+    expect(resolveModel(directory, { env: {} })).toEqual({ ...found, id: "gguf", name: directory });
+    writeFileSync(join(directory, "tiny-F16.gguf"), "GGUF");
+    expect(() => resolveModel(directory, { env: {} })).toThrow(
+      "holds several GGUF files; name one of tiny-F16.gguf, tiny-Q8_0.gguf",
+    );
+    expect(() => resolveModel("missing.gguf", { env: {} })).toThrow("no such directory or file");
   });
 
   test("may hold its config.json in a folder that modules.json names", () => {
@@ -162,25 +177,17 @@ describe("a repository name", () => {
     });
   });
 
-  test.each(["model.gguf", "./dir/model.Q4_K_M.GGUF", "owner/repo:Q8_0", "owner/repo-GGUF:latest"])(
-    "%s: GGUF is not supported",
-    (name) => {
-      expect(() => resolveModel(name, { modelsDir: root, env: {} })).toThrow(
-        `model ${name}: GGUF is not supported in this version`,
-      );
-    },
-  );
-
-  test("a GGUF file that exists is told from other files", () => {
-    const file = join(root, "there.gguf");
-    writeFileSync(file, "GGUF");
-    expect(() => resolveModel(file, { env: {} })).toThrow("GGUF is not supported");
+  test("may ask for a quantisation, which is refused", () => {
+    const name = "owner/repo-GGUF:Q8_0";
+    expect(() => resolveModel(name, { modelsDir: root, env: {} })).toThrow(
+      `model ${name}: quantisations are not looked up`,
+    );
   });
 
   test("cannot leave the store", () => {
     checkpoint("secret");
     expect(() => resolveModel("../secret", { modelsDir: join(root, "store4"), env: {} })).toThrow(
-      "no such directory",
+      "no such directory or file",
     );
     expect(() =>
       resolveModel("a/../../secret", { modelsDir: join(root, "store4"), env: {} }),

@@ -1,8 +1,9 @@
-/** From the name of a model to the directory of its checkpoint. Nothing here writes or uses the network. */
+/** From the name of a model to the directory of its checkpoint, or to its GGUF file. Nothing here writes or uses the network. */
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { homedir } from "node:os";
 import { basename, isAbsolute, join, resolve } from "node:path";
-import { ggufRefusal, notFound } from "./refusal.ts";
+import { ggufFileAt } from "./gguf-file.ts";
+import { tagRefusal, notFound } from "./refusal.ts";
 
 /** Served when no flag names a model. */
 export const DEFAULT_MODEL = "sentence-transformers/all-MiniLM-L6-v2";
@@ -14,9 +15,9 @@ export interface ResolveOptions {
 }
 
 export interface ResolvedModel {
-  /** Absolute; holds a config.json. */
+  /** Absolute; holds a config.json, or is a GGUF file. */
   readonly directory: string;
-  /** Last part of the directory's or the repository's name: what answers call the model. */
+  /** Last part of the directory's, the file's or the repository's name: what answers call the model. */
   readonly id: string;
   /** As it was asked for; a repository's without a slash at the end. */
   readonly name: string;
@@ -38,19 +39,23 @@ export interface Places {
 export function resolveModel(name: string, options: ResolveOptions): ResolvedModel {
   if (existsSync(name)) {
     const directory = resolve(name);
-    return { directory: checkpointDirectory(directory, name), id: basename(directory), name };
+    return {
+      directory: checkpointPath(directory, name),
+      id: basename(directory).replace(/\.gguf$/i, ""),
+      name,
+    };
   }
   const repository = name.replace(/\/+$/, "");
-  const refusal = ggufRefusal(repository);
+  const refusal = tagRefusal(repository);
   if (refusal) throw refusal;
-  if (looksLikePath(repository)) throw new Error(`model ${name}: no such directory`);
+  if (looksLikePath(repository)) throw new Error(`model ${name}: no such directory or file`);
 
   const places = { store: localStore(options), cache: huggingFaceCache(options.env) };
   const stored = join(places.store, repository);
   const directory = existsSync(stored) ? stored : cachedSnapshot(places.cache, repository);
   if (directory === undefined) throw notFound(repository, places);
   return {
-    directory: checkpointDirectory(directory, repository),
+    directory: checkpointPath(directory, repository),
     id: basename(repository),
     name: repository,
   };
@@ -83,17 +88,20 @@ function cachedSnapshot(cache: string, name: string): string | undefined {
 /** A repository is `<name>` or `<owner>/<name>`; everything else can only be a path. */
 function looksLikePath(name: string): boolean {
   return (
-    isAbsolute(name) || /^[.~]/.test(name) || name.includes("\\") || name.split("/").length > 2
+    isAbsolute(name) ||
+    /^[.~]|\.gguf$/i.test(name) ||
+    name.includes("\\") ||
+    name.split("/").length > 2
   );
 }
 
-function checkpointDirectory(directory: string, name: string): string {
+/** The directory itself, or the GGUF file that it is or holds. */
+function checkpointPath(directory: string, name: string): string {
+  const file = ggufFileAt(directory);
+  if (file !== undefined) return file;
   if (!statSync(directory).isDirectory()) {
-    throw (
-      ggufRefusal(name) ??
-      new Error(
-        `model ${name} is a file; name the directory that holds config.json and the weights`,
-      )
+    throw new Error(
+      `model ${name} is a file; name a .gguf file, or the directory that holds config.json and the weights`,
     );
   }
   const names = namesIn(directory, name);

@@ -38,7 +38,7 @@ export function loadReranker(options: RerankerOptions): Reranker {
 }
 
 function loadClassifier(checkpoint: Checkpoint, options: RerankerOptions): ClassifierReranker {
-  const { transformerDirectory, lowerCase, config, limits } = checkpoint;
+  const { config, limits } = checkpoint;
   const family = familyOf(checkpoint);
   if (!family.loadClassifier) {
     throw new CheckpointError(
@@ -50,7 +50,7 @@ function loadClassifier(checkpoint: Checkpoint, options: RerankerOptions): Class
   const { storedDtype, byteLength: weightBytes } = weights;
   const classifier = family.loadClassifier(config, weights);
   weights.close();
-  const tokenizer = Tokenizer.load(transformerDirectory, { lowerCase });
+  const tokenizer = Tokenizer.of(checkpoint);
   const { pair } = tokenizer.templates;
   requireBothTexts(pair);
   requireFittingTemplate(pair, {

@@ -26,9 +26,9 @@ export function loadYesNoReranker(checkpoint: Checkpoint, options: YesNoOptions)
 }
 
 export function readYesNoParts(checkpoint: Checkpoint, options: YesNoOptions): YesNoParts {
-  const { directory, transformerDirectory, lowerCase, config, limits } = checkpoint;
+  const { directory, config, limits } = checkpoint;
   requireArchitecture(checkpoint);
-  const tokenizer = Tokenizer.load(transformerDirectory, { lowerCase });
+  const tokenizer = Tokenizer.of(checkpoint);
   const weights = openWeights(checkpoint, qwen3, options.device);
   const { storedDtype, byteLength: weightBytes } = weights;
   const { decoder, readHead } = loadPartialLanguageModel(config, weights);

@@ -34,13 +34,13 @@ const poolingFlag = {
 export function loadEmbeddingModel(options: LoadOptions): EmbeddingModel {
   const { directory, device, normalize } = options;
   const checkpoint = readCheckpoint(directory);
-  const { prompts, defaultPromptName, transformerDirectory, lowerCase } = checkpoint;
+  const { prompts, defaultPromptName } = checkpoint;
   const family = familyOf(checkpoint);
   const weights = openWeights(checkpoint, family, device);
   const { storedDtype, byteLength: weightBytes } = weights;
   const encoder = family.load(checkpoint.config, weights);
   weights.close();
-  const tokenizer = Tokenizer.load(transformerDirectory, { lowerCase });
+  const tokenizer = Tokenizer.of(checkpoint);
   requireFittingTemplate(tokenizer.templates.single, {
     vocabSize: encoder.vocabSize,
     typeCount: family.typeCount?.(checkpoint.config),

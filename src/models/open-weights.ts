@@ -1,4 +1,5 @@
 import type { Checkpoint } from "../checkpoint/checkpoint.ts";
+import { GgufTensors } from "../checkpoint/gguf/tensors.ts";
 import { Weights, type WeightsOptions } from "../checkpoint/weights.ts";
 import { refuseQuantised } from "./config.ts";
 import type { ModelFamily } from "./family.ts";
@@ -10,11 +11,14 @@ export function computeDtypeOn(device: "cpu" | "gpu"): WeightsOptions["computeDt
 
 /** The tensors of a checkpoint. Throws CheckpointError where they are quantised, missing or damaged. */
 export function openWeights(
-  { transformerDirectory, config }: Checkpoint,
+  { transformerDirectory, gguf, config }: Checkpoint,
   family: ModelFamily,
   device: "cpu" | "gpu",
 ): Weights {
   refuseQuantised(config);
   const computeDtype = family.needsFloat32 ? "float32" : computeDtypeOn(device);
-  return Weights.open(transformerDirectory, { prefixes: family.weightPrefixes, computeDtype });
+  const options = { prefixes: family.weightPrefixes, computeDtype };
+  return gguf
+    ? new Weights(new GgufTensors(gguf, computeDtype), options)
+    : Weights.open(transformerDirectory, options);
 }

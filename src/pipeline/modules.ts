@@ -52,7 +52,7 @@ function pooledChain(checkpoint: Checkpoint, options: ChainOptions): ModuleChain
   const { pooling: poolingModule, vectorModules } = splitChain(checkpoint);
   const stored: Pooling = poolingModule
     ? readPooling(join(checkpoint.directory, poolingModule.path))
-    : { modes: [options.defaultPooling], includePrompt: true };
+    : { modes: [ggufPooling(checkpoint, options) ?? options.defaultPooling], includePrompt: true };
   const pooling = options.pooling ? { ...stored, modes: [options.pooling] } : stored;
   const { forward, ...ending } = vectorSteps(checkpoint, vectorModules, {
     feature: "sentence_embedding",
@@ -143,14 +143,25 @@ function vectorSteps(
   return { outputSize, endsNormalized, forward };
 }
 
+/** What a GGUF file states. Throws CheckpointError where it wants the tokens left alone and no flag objects. */
+function ggufPooling({ gguf }: Checkpoint, { pooling }: ChainOptions): PoolingMode | undefined {
+  if (gguf?.pooling === "none" && pooling === undefined) {
+    throw new CheckpointError(
+      `${gguf.header.path} states no pooling (pooling_type 0); choose one by --pooling`,
+    );
+  }
+  return gguf?.pooling === "none" || gguf?.pooling === "rank" ? undefined : gguf?.pooling;
+}
+
 interface SplitChain {
   readonly pooling?: ModuleEntry | undefined;
   /** Dense and Normalize modules, in the order of the chain. */
   readonly vectorModules: readonly ModuleEntry[];
 }
 
-function splitChain({ modules, directory }: Checkpoint): SplitChain {
+function splitChain({ modules, directory, gguf }: Checkpoint): SplitChain {
   const normalize: ModuleEntry = { type: "Normalize", path: "" };
+  if (gguf) return { vectorModules: [normalize] };
   if (!modules) {
     const hasPooling = isFile(join(directory, POOLING_FOLDER, "config.json"));
     const pooling: ModuleEntry = { type: "Pooling", path: POOLING_FOLDER };

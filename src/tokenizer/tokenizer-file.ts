@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { z } from "zod";
 import { CheckpointError } from "../checkpoint/error.ts";
-import { readJson } from "../checkpoint/json-file.ts";
+import { checkJson, readJson } from "../checkpoint/json-file.ts";
 import { isFile } from "../checkpoint/regular-file.ts";
 
 /** Ids and types of tokens are kept as int32. */
@@ -51,11 +51,16 @@ export function readTokenizerFile(directory: string): { path: string; file: Toke
       `${path} is missing; save the tokenizer in the fast (tokenizer.json) format`,
     );
   }
-  const file = readJson(path, tokenizerFile);
+  return { path, file: checkedTokenizerFile(path, readJson(path, z.unknown())) };
+}
+
+/** Checks the content of a tokenizer.json, `path` says where it is from. Throws CheckpointError naming the key. */
+export function checkedTokenizerFile(path: string, content: unknown): TokenizerFile {
+  const file = checkJson(path, content, tokenizerFile);
   const fault = faultOf(file);
   if (fault !== undefined) throw new CheckpointError(`${path}: ${fault}`);
   if (file.model.type === "WordPiece") file.model = { ...WORD_PIECE, ...file.model };
-  return { path, file };
+  return file;
 }
 
 /** Why the model of a tokenizer cannot be used; undefined where it can. */

@@ -1,6 +1,8 @@
 import { Tokenizer as LibraryTokenizer } from "@huggingface/tokenizers";
+import type { Checkpoint } from "../checkpoint/checkpoint.ts";
 import { CheckpointError, reasonOf } from "../checkpoint/error.ts";
 import { withClosingToken } from "./closing-token.ts";
+import { tokenizerFileOf } from "./gguf/tokenizer-of-gguf.ts";
 import { LeadingTokens, type EncodedPart } from "./leading-tokens.ts";
 import { lowerCasing } from "./lower-casing.ts";
 import { faithful } from "./normalizer.ts";
@@ -75,6 +77,14 @@ export class Tokenizer {
     let largestId = -1;
     for (const [, id] of vocabularyOf(file)) largestId = Math.max(largestId, id);
     this.vocabSize = largestId + 1;
+  }
+
+  /** The tokenizer of a checkpoint. Throws CheckpointError where it is missing, broken or unknown. */
+  static of({ gguf, transformerDirectory, lowerCase }: Checkpoint): Tokenizer {
+    if (gguf === undefined) return Tokenizer.load(transformerDirectory, { lowerCase });
+    const { path } = gguf.header;
+    const file = tokenizerFileOf(gguf.header);
+    return new Tokenizer(path, file, templatesOf(path, file.post_processor));
   }
 
   /** Reads tokenizer.json of a model directory. Throws CheckpointError where it is missing, broken or unknown. */

@@ -2,8 +2,8 @@
 import { describe, expect, test } from "bun:test";
 import * as mx from "../../ffi/index.ts";
 import { readCheckpoint } from "../../src/checkpoint/checkpoint.ts";
-import { Weights } from "../../src/checkpoint/weights.ts";
 import { loadEmbeddingModel } from "../../src/models/load.ts";
+import { openWeights } from "../../src/models/open-weights.ts";
 import { familyOf } from "../../src/models/registry.ts";
 import { raggedBatch } from "../../src/nn/ragged.ts";
 import { fixture } from "../fixtures/fixtures.ts";
@@ -61,12 +61,9 @@ function embedsAsReference(name: string, family: string): void {
 
   test("the network's hidden states are the reference's, row by row and token by token", () => {
     const checkpoint = readCheckpoint(fixture(name));
-    const { weightPrefixes: prefixes, load } = familyOf(checkpoint);
-    const weights = Weights.open(fixture(name), {
-      prefixes,
-      computeDtype: "float32",
-    });
-    const encoder = load(checkpoint.config, weights);
+    const ownFamily = familyOf(checkpoint);
+    const weights = openWeights(checkpoint, ownFamily, device);
+    const encoder = ownFamily.load(checkpoint.config, weights);
     weights.close();
     const indices = [...cases.keys()].filter((index) => cases[index]!.token_rows);
     expect(indices).toHaveLength(2);

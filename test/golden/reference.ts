@@ -65,9 +65,12 @@ export function expectClose(
 }
 
 export function rowOf(model: EmbeddingModel, { input, prompt }: ReferenceCase) {
-  return typeof input === "string"
-    ? model.tokenize({ text: input }, { promptName: prompt?.name })
-    : model.tokenize({ ids: Int32Array.from(input) }, {});
+  if (typeof input !== "string") return model.tokenize({ ids: Int32Array.from(input) }, {});
+  if (prompt === undefined || model.promptNames.includes(prompt.name)) {
+    return model.tokenize({ text: input }, { promptName: prompt?.name });
+  }
+  // a GGUF file has no prompts: it is up to the user to put them in front
+  return model.tokenize({ text: prompt.text + input }, {});
 }
 
 /** Vectors before normalisation, one per row, computed in one batch. */

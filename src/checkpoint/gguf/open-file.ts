@@ -1,0 +1,35 @@
+import { closeSync, fstatSync, openSync, readSync } from "node:fs";
+import { CheckpointError, reasonOf } from "../error.ts";
+
+/** A file to read from at any place. Throws CheckpointError where it cannot be opened or ends too early. */
+export class OpenFile implements Disposable {
+  readonly size: number;
+  readonly #descriptor: number;
+
+  constructor(readonly path: string) {
+    try {
+      this.#descriptor = openSync(path, "r");
+    } catch (error) {
+      throw new CheckpointError(`${path} cannot be read: ${reasonOf(error)}`, { cause: error });
+    }
+    this.size = fstatSync(this.#descriptor).size;
+  }
+
+  /** Fills `target` with what lies at `position`. */
+  read(position: number, target: Uint8Array): void {
+    for (let filled = 0; filled < target.length;) {
+      const wanted = target.length - filled;
+      const count = readSync(this.#descriptor, target, filled, wanted, position + filled);
+      if (count === 0) {
+        throw new CheckpointError(
+          `${this.path} is damaged or incomplete: it ends before byte ${position + target.length}; download it again`,
+        );
+      }
+      filled += count;
+    }
+  }
+
+  [Symbol.dispose](): void {
+    closeSync(this.#descriptor);
+  }
+}
