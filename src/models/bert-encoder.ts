@@ -1,6 +1,7 @@
 import { z } from "zod";
 import type { Weights } from "../checkpoint/weights.ts";
 import { activation } from "../nn/activations.ts";
+import { bertLayerNames, embeddingTable } from "./bert-names.ts";
 import { headsDivide, size } from "./config.ts";
 import { PostNormEncoder, type PositionRule } from "./post-norm-encoder.ts";
 
@@ -37,7 +38,6 @@ export function bertEncoder(
   weights: Weights,
   { first, rule }: BertPositions = consecutive,
 ): PostNormEncoder {
-  const table = (name: string, rows: number) => ({ name: `embeddings.${name}_embeddings`, rows });
   return new PostNormEncoder(
     {
       width: config.hidden_size,
@@ -50,28 +50,13 @@ export function bertEncoder(
       attentionBias: true,
       mlpBias: true,
       tables: {
-        words: table("word", config.vocab_size),
-        types: table("token_type", config.type_vocab_size),
-        positions: { ...table("position", config.max_position_embeddings), rule },
+        words: embeddingTable("word", config.vocab_size),
+        types: embeddingTable("token_type", config.type_vocab_size),
+        positions: { ...embeddingTable("position", config.max_position_embeddings), rule },
         norm: "embeddings.LayerNorm",
       },
-      layerNames: (layer) => bertLayerNames(`encoder.layer.${layer}`),
+      layerNames: bertLayerNames,
     },
     weights,
   );
-}
-
-function bertLayerNames(layer: string) {
-  const projection = (part: string) => `${layer}.attention.self.${part}`;
-  return {
-    attention: {
-      query: projection("query"),
-      key: projection("key"),
-      value: projection("value"),
-    },
-    attentionOutput: `${layer}.attention.output.dense`,
-    attentionNorm: `${layer}.attention.output.LayerNorm`,
-    mlp: { input: `${layer}.intermediate.dense`, output: `${layer}.output.dense` },
-    mlpNorm: `${layer}.output.LayerNorm`,
-  };
 }

@@ -32,6 +32,28 @@ export function classifier(encoder: Encoder, head: ClassifierHead): SequenceClas
   };
 }
 
+export interface DenseHead {
+  /** Name of the layer without `.weight`; absent: BERT's. */
+  readonly dense?: string;
+  readonly projection?: string;
+  readonly activation?: (x: Tensor) => Tensor;
+}
+
+/** The head of BERT and most of its descendants: projection(activation(dense(first token))). */
+export function denseClassifier(
+  encoder: Encoder,
+  weights: Weights,
+  { dense = "pooler.dense", projection = "classifier", activation = mx.tanh }: DenseHead = {},
+): SequenceClassifier {
+  const inputs = encoder.hiddenSize;
+  const transform = linear(weights, dense, { inputs, outputs: inputs, bias: true });
+  return classifier(encoder, {
+    pooling: "cls",
+    transform: (pooled) => activation(transform(pooled)),
+    projection: oneLabel(weights, projection, { inputs, bias: true }),
+  });
+}
+
 /**
  * The projection of a pooled row to its only label. Throws CheckpointError where the tensor has more labels:
  * config.json is not asked, it often lists labels that are not there.

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { activation } from "../nn/activations.ts";
+import { embeddingTable } from "./bert-names.ts";
 import { headsDivide, parseConfig, size } from "./config.ts";
 import type { ModelFamily } from "./family.ts";
 import { PostNormEncoder } from "./post-norm-encoder.ts";
@@ -26,7 +27,6 @@ export const distilbert: ModelFamily = {
   weightPrefixes: ["distilbert.", "model."],
   load(unparsed, weights) {
     const config = parseConfig(configSchema, unparsed, "config.json");
-    const table = (name: string, rows: number) => ({ name: `embeddings.${name}_embeddings`, rows });
     return new PostNormEncoder(
       {
         width: config.dim,
@@ -39,9 +39,9 @@ export const distilbert: ModelFamily = {
         attentionBias: true,
         mlpBias: true,
         tables: {
-          words: table("word", config.vocab_size),
+          words: embeddingTable("word", config.vocab_size),
           positions: {
-            ...table("position", config.max_position_embeddings),
+            ...embeddingTable("position", config.max_position_embeddings),
             rule: (batch) => batch.positions,
           },
           norm: "embeddings.LayerNorm",

@@ -25,6 +25,8 @@ export interface LlamaDefaults {
   readonly headDim?: number;
   /** Absent: the file must state it. */
   readonly theta?: number;
+  /** Absent: 1e-6. */
+  readonly eps?: number;
 }
 
 /** Throws CheckpointError naming a key whose value is missing or not supported. */

@@ -4,7 +4,7 @@ import type { Mask } from "../nn/ragged.ts";
 import { parseConfig } from "./config.ts";
 import { readDecoderMask } from "./decoder-mask.ts";
 import type { ModelFamily } from "./family.ts";
-import { readLlamaSizes } from "./llama-config.ts";
+import { type LlamaDefaults, readLlamaSizes } from "./llama-config.ts";
 import { LlamaDecoder } from "./llama-decoder.ts";
 
 const configSchema = z.looseObject({
@@ -22,7 +22,12 @@ export const llama: ModelFamily = {
 };
 
 /** Throws CheckpointError as `ModelFamily.load`. */
-export function loadLlama(config: unknown, weights: Weights, mask: Mask): LlamaDecoder {
+export function loadLlama(
+  config: unknown,
+  weights: Weights,
+  mask: Mask,
+  defaults: LlamaDefaults = { theta: 10_000 },
+): LlamaDecoder {
   const { attention_bias: attention, mlp_bias: mlp } = parseConfig(
     configSchema,
     config,
@@ -30,7 +35,7 @@ export function loadLlama(config: unknown, weights: Weights, mask: Mask): LlamaD
   );
   return new LlamaDecoder(
     {
-      ...readLlamaSizes(config, { theta: 10_000 }),
+      ...readLlamaSizes(config, defaults),
       mask,
       biases: { queryKeyValue: attention, attentionOutput: attention, mlp },
       headNorms: false,

@@ -9,7 +9,7 @@ import { linear, residualLinear } from "../nn/linear.ts";
 import { layerNorm, type LayerNorm, type Norm, unbiasedLayerNorm } from "../nn/norms.ts";
 import { preNormLayer } from "../nn/pre-norm-layer.ts";
 import type { Mask, RaggedBatch } from "../nn/ragged.ts";
-import { inverseFrequencies, rotation, type Rotation } from "../nn/rope.ts";
+import { inverseFrequencies, rotations, type Rotations } from "../nn/rope.ts";
 import { RowLayout } from "../nn/row-layout.ts";
 import { selfAttention, type SelfAttention } from "../nn/self-attention.ts";
 import { classifier, oneLabel } from "./classifier.ts";
@@ -48,7 +48,7 @@ const parse = (config: unknown) => parseConfig(modernBertConfig, config, "config
 
 /** What one kind of layer needs in a forward. */
 interface Surroundings {
-  readonly rotate: Rotation;
+  readonly rotate: Rotations;
   readonly attend: RowAttention;
 }
 
@@ -99,8 +99,9 @@ class ModernBert implements Encoder {
       kind === "full_attention"
         ? { kind: "full" }
         : { kind: "window", radius: Math.floor(window / 2) };
+    const frequencies = inverseFrequencies(headDim, ropeTheta(this.#config, kind));
     return {
-      rotate: rotation(positions, inverseFrequencies(headDim, ropeTheta(this.#config, kind))),
+      rotate: rotations(positions, { frequencies }),
       attend: attention(layout, { heads, kvHeads: heads, scale: 1 / Math.sqrt(headDim), mask }),
     };
   }

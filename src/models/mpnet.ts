@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { activation } from "../nn/activations.ts";
 import { relativeBias } from "../nn/relative-bias.ts";
+import { bertLayerNames, embeddingTable } from "./bert-names.ts";
 import { headsDivide, parseConfig, size } from "./config.ts";
 import type { ModelFamily } from "./family.ts";
 import { positionsAfterPadding } from "./padding-positions.ts";
@@ -33,7 +34,6 @@ export const mpnet: ModelFamily = {
   load(unparsed, weights) {
     const config = parseConfig(configSchema, unparsed, "config.json");
     const { num_attention_heads: heads, max_position_embeddings: positions } = config;
-    const table = (name: string, rows: number) => ({ name: `embeddings.${name}_embeddings`, rows });
     return new PostNormEncoder(
       {
         width: config.hidden_size,
@@ -46,9 +46,9 @@ export const mpnet: ModelFamily = {
         attentionBias: true,
         mlpBias: true,
         tables: {
-          words: table("word", config.vocab_size),
+          words: embeddingTable("word", config.vocab_size),
           positions: {
-            ...table("position", positions),
+            ...embeddingTable("position", positions),
             rule: (batch) => positionsAfterPadding(batch, PAD_ID),
           },
           norm: "embeddings.LayerNorm",
@@ -65,13 +65,11 @@ export const mpnet: ModelFamily = {
 };
 
 function layerNames(index: number) {
-  const layer = `encoder.layer.${index}`;
-  const attention = (part: string) => `${layer}.attention.attn.${part}`;
+  const attention = (part: string) => `encoder.layer.${index}.attention.attn.${part}`;
   return {
+    ...bertLayerNames(index),
     attention: { query: attention("q"), key: attention("k"), value: attention("v") },
     attentionOutput: attention("o"),
-    attentionNorm: `${layer}.attention.LayerNorm`,
-    mlp: { input: `${layer}.intermediate.dense`, output: `${layer}.output.dense` },
-    mlpNorm: `${layer}.output.LayerNorm`,
+    attentionNorm: `encoder.layer.${index}.attention.LayerNorm`,
   };
 }

@@ -7,7 +7,7 @@ import { layerNorm } from "../nn/norms.ts";
 import { postNormLayer, type PostNormNames, type PostNormShape } from "../nn/post-norm-layer.ts";
 import { longestRow, type RaggedBatch } from "../nn/ragged.ts";
 import type { RelativeBias } from "../nn/relative-bias.ts";
-import { rotation } from "../nn/rope.ts";
+import { type Rope, rotations } from "../nn/rope.ts";
 import { RowLayout } from "../nn/row-layout.ts";
 import { selfAttention, type ProjectionNames, type SelfAttention } from "../nn/self-attention.ts";
 import { normedTables, type NormedTables, type TableShape } from "./lookup-table.ts";
@@ -32,8 +32,8 @@ export interface PostNormModel extends PostNormShape {
   readonly maxPositions: number;
   readonly tables: EmbeddingTables;
   readonly layerNames: (layer: number) => PostNormNames & { readonly attention: ProjectionNames };
-  /** [headDim / 2] of the rotary position embedding; absent: none. */
-  readonly frequencies?: Float32Array | undefined;
+  /** Of all layers; absent: none. */
+  readonly rope?: Rope | undefined;
   /** Of all layers; absent: none. */
   readonly relativeBias?: RelativeBias | undefined;
 }
@@ -67,7 +67,7 @@ export class PostNormEncoder implements Encoder {
   }
 
   forward(batch: RaggedBatch): Tensor {
-    const { heads, frequencies, relativeBias } = this.#model;
+    const { heads, rope, relativeBias } = this.#model;
     const attend = attention(new RowLayout(batch), {
       heads,
       kvHeads: heads,
@@ -75,7 +75,7 @@ export class PostNormEncoder implements Encoder {
       mask: { kind: "full" },
       relativeBias: relativeBias?.(longestRow(batch)),
     });
-    const rotate = frequencies && rotation(batch.positions, frequencies);
+    const rotate = rope && rotations(batch.positions, rope);
     const embedded = this.#embed(...this.#indices(batch));
     const hidden = this.#layers.reduce((x, layer) => layer(x, attend, rotate), embedded);
     return mx.astype(hidden, "float32");

@@ -3,14 +3,18 @@ import { CheckpointError } from "../checkpoint/error.ts";
 import { bert } from "./bert.ts";
 import { distilbert } from "./distilbert.ts";
 import { embeddingGemma2 } from "./embedding_gemma2.ts";
+import { eurobert } from "./eurobert.ts";
 import type { ModelFamily } from "./family.ts";
 import { gemma3Text } from "./gemma3_text.ts";
+import { gte, gteNew } from "./gte.ts";
+import { jinaEmbeddingsV3 } from "./jina_embeddings_v3.ts";
 import { llama } from "./llama.ts";
 import { llamaBidirec } from "./llama_bidirec.ts";
 import { ministral3 } from "./ministral3.ts";
 import { mistral } from "./mistral.ts";
 import { modernbert } from "./modernbert.ts";
 import { mpnet } from "./mpnet.ts";
+import { nomicBert } from "./nomic_bert.ts";
 import { qwen2 } from "./qwen2.ts";
 import { qwen3 } from "./qwen3.ts";
 import { roberta } from "./roberta.ts";
@@ -23,7 +27,12 @@ const families: readonly ModelFamily[] = [
   xlmRoberta,
   distilbert,
   mpnet,
+  nomicBert,
+  gte,
+  gteNew,
+  jinaEmbeddingsV3,
   modernbert,
+  eurobert,
   t5,
   qwen2,
   qwen3,

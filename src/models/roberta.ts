@@ -1,10 +1,8 @@
 import { z } from "zod";
-import * as mx from "../../ffi/index.ts";
 import type { Weights } from "../checkpoint/weights.ts";
 import type { Encoder } from "../nn/encoder.ts";
-import { linear } from "../nn/linear.ts";
 import { bertConfig, bertEncoder } from "./bert-encoder.ts";
-import { classifier, oneLabel } from "./classifier.ts";
+import { denseClassifier } from "./classifier.ts";
 import { parseConfig } from "./config.ts";
 import type { ModelFamily } from "./family.ts";
 import { positionsAfterPadding } from "./padding-positions.ts";
@@ -16,26 +14,21 @@ export const roberta: ModelFamily = {
   weightPrefixes: ["roberta.", "model."],
   typeCount: (config) => parse(config).type_vocab_size,
   load: loadEncoder,
-  loadClassifier(config, weights) {
-    const encoder = loadEncoder(config, weights);
-    const width = encoder.hiddenSize;
-    const dense = linear(weights, "classifier.dense", {
-      inputs: width,
-      outputs: width,
-      bias: true,
-    });
-    return classifier(encoder, {
-      pooling: "cls",
-      transform: (pooled) => mx.tanh(dense(pooled)),
-      projection: oneLabel(weights, "classifier.out_proj", { inputs: width, bias: true }),
-    });
-  },
+  loadClassifier: (config, weights) =>
+    denseClassifier(loadEncoder(config, weights), weights, {
+      dense: "classifier.dense",
+      projection: "classifier.out_proj",
+    }),
 };
 
-const paddingConfig = z.object({ pad_token_id: z.int().nonnegative().default(1) });
+const ownConfig = z.object({
+  pad_token_id: z.int().nonnegative().default(1),
+  /** Of the original files of Jina Embeddings v3, which call themselves xlm-roberta. */
+  lora_adaptations: z.null("adapters for tasks inside of the network are not supported").optional(),
+});
 
 function loadEncoder(config: unknown, weights: Weights): Encoder {
-  const { pad_token_id: padId } = parseConfig(paddingConfig, config, "config.json");
+  const { pad_token_id: padId } = parseConfig(ownConfig, config, "config.json");
   return bertEncoder(parse(config), weights, {
     first: padId + 1,
     rule: (batch) => positionsAfterPadding(batch, padId),

@@ -5,6 +5,8 @@ export type RopeScaling =
   | { readonly kind: "default" }
   /** Positions are divided by the factor (Chen et al. 2023). */
   | { readonly kind: "linear"; readonly factor: number }
+  /** GTE: the base grows by the factor, and all frequencies shrink by factor^(2/headDim). */
+  | { readonly kind: "ntk"; readonly factor: number }
   | Llama3Scaling
   | YarnScaling;
 
@@ -44,6 +46,11 @@ export function scaledRope(headDim: number, theta: number, scaling: RopeScaling)
       return { frequencies };
     case "linear":
       return { frequencies: frequencies.map((frequency) => frequency / scaling.factor) };
+    case "ntk": {
+      const shrink = scaling.factor ** (-2 / headDim);
+      const spread = inverseFrequencies(headDim, theta * scaling.factor);
+      return { frequencies: spread.map((frequency) => frequency * shrink) };
+    }
     case "llama3":
       return { frequencies: llama3Frequencies(frequencies, scaling) };
     case "yarn":

@@ -4,7 +4,7 @@ import type { Weights } from "../checkpoint/weights.ts";
 import type { RowAttention } from "./attention.ts";
 import { kernelsFor } from "./kernels.ts";
 import { linear, type Linear, packedLayer } from "./linear.ts";
-import type { Rotation } from "./rope.ts";
+import type { Rotations } from "./rope.ts";
 
 export interface SelfAttentionShape {
   readonly inputs: number;
@@ -19,7 +19,7 @@ export type ProjectionNames =
   | { readonly queryKeyValue: string };
 
 /** [N, inputs] -> [N, outputs]. With `rotate`, queries and keys are turned to their positions. */
-export type SelfAttention = (x: Tensor, attend: RowAttention, rotate?: Rotation) => Tensor;
+export type SelfAttention = (x: Tensor, attend: RowAttention, rotate?: Rotations) => Tensor;
 
 /** Attention of three projections of x, with as many key/value heads as heads. */
 export function selfAttention(
@@ -49,9 +49,10 @@ type QueryKeyValue = readonly [query: Tensor, key: Tensor, value: Tensor];
 function attendTo(
   [query, key, value]: QueryKeyValue,
   attend: RowAttention,
-  rotate: Rotation = (x) => x,
+  rotate: Rotations | undefined,
 ): Tensor {
-  return attend(rotate(query), rotate(key), value);
+  if (!rotate) return attend(query, key, value);
+  return attend(rotate.queries(query), rotate.keys(key), value);
 }
 
 function projections(

@@ -15,6 +15,7 @@ const CROSS_ENCODERS = [
   "rerank-bert",
   "rerank-roberta",
   "rerank-xlm-roberta",
+  "rerank-gte-new",
   "rerank-modernbert-cls",
   "rerank-modernbert-mean",
 ];

@@ -28,6 +28,7 @@ const CLASSIFIERS = [
   "rerank-bert",
   "rerank-roberta",
   "rerank-xlm-roberta",
+  "rerank-gte-new",
   "rerank-modernbert-cls",
   "rerank-modernbert-mean",
   "rerank-qwen3-seqcls",
