@@ -42,7 +42,7 @@ function embedderRows(
     ["model", modelText(id, info, isDefault)],
     ["dim", String(info.dim)],
     ["max length", `${info.maxLength} tokens`],
-    ["pooling", `${info.pooling}, normalization ${info.normalization}`],
+    ["pooling", `${poolingText(info)}, normalization ${info.normalization}`],
     ["batch", batchText(info)],
     ...(embedderRanks ? [["ranking", ranking] as const] : []),
   ];
@@ -54,6 +54,10 @@ function rerankerRows({ id }: ModelSettings, info: RerankerInfo): Row[] {
     ["max length", `${info.maxLength} tokens per pair`],
     ["batch", batchText(info)],
   ];
+}
+
+function poolingText({ pooling, multiVector }: EmbedderInfo): string {
+  return multiVector ? `${pooling}: a vector per token` : pooling;
 }
 
 function batchText({ batchTokens }: ModelInfo): string {

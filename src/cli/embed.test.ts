@@ -106,3 +106,24 @@ test.each([
   expect(exit.stderr).toMatch(line);
   expect(exit.stderr.trimEnd().split("\n")).toHaveLength(1);
 });
+
+test("a model with a vector per token: rows in every form of the answer", async () => {
+  const command = ["embed", "-m", fixture("colbert-bert"), "--prompt-name", "document"];
+  const texts = ["-t", "eggs, boiled", "the old fox"];
+  const json = await mlxcel([...command, ...texts, "--json"]);
+  const Rows = z.object({ data: z.array(z.object({ embedding: z.array(z.array(z.number())) })) });
+  const items = Rows.parse(JSON.parse(json.stdout)).data.map(({ embedding }) => embedding);
+  expect(items).toHaveLength(2);
+
+  const table = await mlxcel([...command, ...texts]);
+  for (const { length } of items) expect(table.stdout).toContain(`(${length} rows)`);
+
+  const npy = await mlxcel([...command, ...texts, "--npy"]);
+  const rows = items.flat();
+  expect(new TextDecoder("latin1").decode(npy.bytes.subarray(0, 128))).toContain(
+    `'shape': (${rows.length}, 32)`,
+  );
+  const floats = new Float32Array(npy.bytes.slice(128).buffer);
+  expect([...floats]).toEqual(rows.flat().map(Math.fround));
+  expect(npy.stderr).toContain(`${rows.length} vectors, text after text`);
+});

@@ -63,7 +63,7 @@ const schema = z.object({
   npy: flag(onOff(), {
     group: "Output",
     noEnv: true,
-    help: "A NumPy .npy file of shape (texts, dimensions), little-endian f32.",
+    help: "A NumPy .npy file of shape (vectors, dimensions), little-endian f32: a vector per text, or per token.",
   }),
   ...resourceFlags,
 });
@@ -121,8 +121,10 @@ export async function embed(args: readonly string[], env: Environment): Promise<
   if (flags.json) {
     await writeAnswer(withNewline(openaiEmbeddings.render(result, render)), flags.output);
   } else if (flags.npy) {
-    const { vectors, dim } = result;
-    await writeAnswer(npyFile(vectors, vectors.length / dim, dim), flags.output);
+    const { vectors, dim, rowsPerItem } = result;
+    const rows = vectors.length / dim;
+    await writeAnswer(npyFile(vectors, rows, dim), flags.output);
+    if (rowsPerItem) remark(`${rows} vectors, text after text; --json tells whose they are`);
   } else {
     const colour = flags.output === undefined && colourWanted(process.stdout);
     await writeAnswer(vectorsTable(id, texts, result, colour), flags.output);

@@ -24,7 +24,7 @@ async function ranked(model: string, args: readonly string[]) {
   return Envelope.parse(JSON.parse(stdout));
 }
 
-describe.each(["rerank-bert", "rerank-qwen3", "bert-mean"])("%s", (model) => {
+describe.each(["rerank-bert", "rerank-qwen3", "bert-mean", "colbert-bert"])("%s", (model) => {
   test("--json ranks every document, in the form of /v1/rerank", async () => {
     const { model: id, results } = await ranked(model, ["-d", ...DOCUMENTS]);
     expect(id).toBe(model);
@@ -89,4 +89,12 @@ test.each([
   expect({ code: exit.code, stdout: exit.stdout }).toEqual({ code, stdout: "" });
   expect(exit.stderr).toMatch(line);
   expect(exit.stderr.trimEnd().split("\n")).toHaveLength(1);
+});
+
+test("a model with a vector per token says that it ranks by MaxSim", async () => {
+  const command = ["rerank", "-m", fixture("colbert-bert"), "-q", QUERY, "-d", ...DOCUMENTS];
+  const { stdout, stderr } = await mlxcel(command);
+  expect(stdout.split("\n")[1]).toMatch(/^0\.\d{4} +\d/);
+  expect(stderr).toContain("MaxSim, averaged over the query's tokens");
+  expect((await mlxcel([...command, "--raw-scores"])).stderr).toContain("MaxSim, summed over");
 });

@@ -4,7 +4,7 @@ import type { RankingOptions } from "../dialects/dialect.ts";
 import { ranking } from "../dialects/rerank/ranking.ts";
 import { rerank as rerankDialect } from "../dialects/rerank/rerank.ts";
 import { colourWanted } from "../serving/log.ts";
-import type { RerankResult } from "../worker/job.ts";
+import type { EmbedderInfo, RerankResult } from "../worker/job.ts";
 import { rerankInChunks } from "./chunks.ts";
 import { fileFlag, jsonlFlag, modelFlags, outputFlags, resourceFlags } from "./command-flags.ts";
 import { flag, flagsOf, type FlagTable } from "./flag-table.ts";
@@ -81,7 +81,7 @@ export function rerankHelp(colour: boolean): string {
       ],
       closing:
         "The model is a classifier with one label, a generative reranker of the Qwen3 kind, or an embedder: " +
-        "then the score is the cosine of query and document.",
+        "then the score is the cosine of query and document, or their mean MaxSim where each token has a vector.",
     },
     colour,
   );
@@ -120,7 +120,7 @@ export async function rerank(args: readonly string[], env: Environment): Promise
   } else if (render.kind === "ranking") {
     const colour = flags.output === undefined && colourWanted(process.stdout);
     await writeAnswer(rankingTable({ documents, result, render }, colour), flags.output);
-    if (info.kind === "embedding") remark(`${id} is an embedder: scores are cosines`);
+    if (info.kind === "embedding") remark(`${id} is an embedder: ${scoreKind(info, render)}`);
   }
   return 0;
 }
@@ -133,6 +133,11 @@ async function inputDocuments({ document = [], file, jsonl }: RerankFlags): Prom
   const documents = [...document, ...lines];
   if (documents.length === 0) throw new UsageError("nothing to rank: give -d DOC or --file FILE");
   return documents;
+}
+
+function scoreKind({ multiVector }: EmbedderInfo, { rawScores }: RankingOptions): string {
+  if (!multiVector) return "scores are cosines";
+  return `scores are MaxSim, ${rawScores ? "summed" : "averaged"} over the query's tokens`;
 }
 
 interface Ranked {

@@ -2,6 +2,7 @@ import { expect, test } from "bun:test";
 import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import * as mx from "../../ffi/index.ts";
+import { readTensors, tensorNamed, writeTensors } from "../../test/checkpoints.ts";
 import { copyOfFixture, editJson } from "../../test/fixtures/fixtures.ts";
 import { readCheckpoint } from "../checkpoint/checkpoint.ts";
 import { CheckpointError } from "../checkpoint/error.ts";
@@ -51,6 +52,23 @@ test("Dense modules apply where the chain lists them, with the activation and bi
     config.bias = false;
   });
   expect(run(chainOf(directory))).not.toEqual(plain);
+});
+
+test("a Dense module with a residual adds its input, projected where the width changes", () => {
+  const directory = copyOfFixture("bert-cls-dense");
+  const set = (changes: object) =>
+    editJson(join(directory, "2_Dense/config.json"), (config: object) =>
+      Object.assign(config, changes),
+    );
+  set({ activation_function: "torch.nn.modules.linear.Identity", bias: false });
+  const projected = run(chainOf(directory));
+  set({ activation_function: "torch.nn.modules.activation.Tanh", use_residual: true });
+  const weights = join(directory, "2_Dense/model.safetensors");
+  const table = readTensors(weights);
+  writeTensors(weights, table.set("residual.weight", tensorNamed(table, "linear.weight")));
+  run(chainOf(directory)).forEach((value, i) =>
+    expect(value).toBeCloseTo(Math.tanh(projected[i]!) + projected[i]!, 5),
+  );
 });
 
 test("a closing Normalize is left to the caller, an earlier one is part of the chain", () => {

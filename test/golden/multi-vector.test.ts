@@ -1,44 +1,28 @@
 /** Models with a vector per token: the reference's rows, alone and in any batch. */
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
-import { join } from "node:path";
 import { z } from "zod";
 import * as mx from "../../ffi/index.ts";
 import { loadEmbeddingModel } from "../../src/models/load.ts";
 import type { EmbeddingModel, EmbedRow } from "../../src/pipeline/embedder.ts";
 import { fixture } from "../fixtures/fixtures.ts";
-import { asMultiVectorEncoder, asStanfordColbert } from "../multi-vector-layouts.ts";
+import { multiVectorReference } from "../fixtures/multi-vector-reference.ts";
+import {
+  asMultiVectorEncoder,
+  asStanfordColbert,
+  encoderSettings,
+} from "../multi-vector-layouts.ts";
 import { expectClose, shuffled } from "./reference.ts";
 
 const device = mx.openDevice("cpu");
 
 const FIXTURE = "colbert-bert";
 
-const referenceSchema = z.object({
-  family: z.string(),
-  dim: z.int(),
-  max_length: z.int(),
-  pooling: z.string(),
-  cases: z.array(
-    z.object({
-      name: z.string(),
-      input: z.union([z.string(), z.array(z.int())]),
-      task: z.enum(["query", "document"]).nullable(),
-      token_ids: z.array(z.int()),
-      prompt_tokens: z.int(),
-      /** A row per token that gives one. */
-      embedding: z.array(z.array(z.number())),
-    }),
-  ),
-});
-
-const { cases, ...facts } = referenceSchema.parse(
-  JSON.parse(readFileSync(join(fixture(FIXTURE), "expected.json"), "utf8")),
-);
+const { cases, ...facts } = multiVectorReference(FIXTURE);
 
 const layouts = [
   ["PyLate", fixture(FIXTURE)],
-  ["MultiVectorEncoder", asMultiVectorEncoder(FIXTURE).directory],
+  ["MultiVectorEncoder", asMultiVectorEncoder(FIXTURE, encoderSettings(FIXTURE)).directory],
   ["Stanford's ColBERT", asStanfordColbert(FIXTURE).directory],
 ] as const;
 
@@ -88,6 +72,44 @@ describe.each(layouts)("saved by %s", (_, directory) => {
     const inOrder = [...rows.keys()];
     expectReferenceVectors(inOrder);
     for (const seed of [1, 2, 3]) expectReferenceVectors(shuffled(inOrder, seed));
+  });
+});
+
+const variantsSchema = z.array(
+  z.object({
+    name: z.string(),
+    fixture: z.string(),
+    /** Of its MultiVectorEncoder. */
+    settings: z.looseObject({ dense: z.boolean() }),
+    cases: z.array(
+      z.object({
+        task: z.enum(["query", "document"]),
+        input: z.string(),
+        token_ids: z.array(z.int()),
+        embedding: z.array(z.array(z.number())),
+      }),
+    ),
+  }),
+);
+
+const variants = variantsSchema.parse(
+  JSON.parse(readFileSync(fixture("multi-vector-variants.json"), "utf8")),
+);
+
+const PUNCTUATION = [..."!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"];
+
+test.each(variants)("$name: the reference's rows, $fixture", (variant) => {
+  const { fixture: name, cases: wanted, settings } = variant;
+  const { directory } = asMultiVectorEncoder(name, { ...settings, skiplist_words: PUNCTUATION });
+  const model = loadEmbeddingModel({ directory, device });
+  const rows = wanted.map(({ input, task }) =>
+    model.tokenize({ text: input }, { promptName: task }),
+  );
+  const vectors = vectorsOf(model, rows);
+  wanted.forEach(({ input, token_ids, embedding }, i) => {
+    expect([...rows[i]!.ids], input).toEqual(token_ids);
+    expect(vectors[i]!.length / model.dim, input).toBe(embedding.length);
+    expectClose(vectors[i]!, embedding.flat(), input);
   });
 });
 
