@@ -133,24 +133,6 @@ describe("time", () => {
   }, 100_000);
 });
 
-describe("memory", () => {
-  test("reaches a plateau under texts of every length", async () => {
-    const long = new CheckpointCopy("bert-mean")
-      .positions(512)
-      .set("sentence_bert_config.json", { max_seq_length: 512 })
-      .set("tokenizer_config.json", { model_max_length: 512 });
-    await using server = await startServer(["--embedding-model", long.directory]);
-    const lengths = shuffledTexts(400, 400);
-    const send = async (texts: readonly string[]) => {
-      for (const text of texts) await embed(server, { input: text });
-    };
-    await send(lengths.slice(0, 100));
-    const early = residentMiB(server.pid);
-    await send(lengths.slice(100));
-    expect(residentMiB(server.pid)).toBeLessThan(early * 1.1 + 16);
-  });
-});
-
 test("words are one token each, as the other tests assume", async () => {
   await using server = await startServer(MODEL);
   expect((await embed(server, { input: words(40) })).tokens).toBe(42);
