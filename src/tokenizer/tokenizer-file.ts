@@ -5,19 +5,38 @@ import { checkJson, readJson } from "../checkpoint/json-file.ts";
 import { isFile } from "../checkpoint/regular-file.ts";
 
 /** Ids and types of tokens are kept as int32. */
-export const int32Index = z.int().min(0).max(0x7fff_ffff);
+const MAX_INT32 = 0x7fff_ffff;
+export const int32Index = z.int().min(0).max(MAX_INT32);
 
 const typedStep = z.looseObject({ type: z.string() }).nullable().default(null);
 
 type Merge = string | readonly [string, string];
 
-/** Published lists have hundreds of thousands of entries: a schema for each would double the time of a load. */
+/** Each piece with its id, or in the order of ids with its score. */
+type Vocabulary = Readonly<Record<string, number>> | (readonly [piece: string, score: number])[];
+
+// Published lists have hundreds of thousands of entries: a schema for each would take most of the time of a load.
+
 function isListOfMerges(value: unknown): value is readonly Merge[] {
   const isPair = (entry: unknown) =>
     Array.isArray(entry)
       ? entry.length === 2 && entry.every((piece) => typeof piece === "string")
       : typeof entry === "string" && entry.includes(" ");
   return Array.isArray(value) && value.every(isPair);
+}
+
+function isVocabulary(value: unknown): value is Vocabulary {
+  if (Array.isArray(value)) return value.every(isScoredPiece);
+  return typeof value === "object" && value !== null && Object.values(value).every(isInt32Index);
+}
+
+function isScoredPiece(entry: unknown): boolean {
+  if (!Array.isArray(entry) || entry.length !== 2) return false;
+  return typeof entry[0] === "string" && Number.isFinite(entry[1]);
+}
+
+function isInt32Index(id: unknown): boolean {
+  return typeof id === "number" && Number.isInteger(id) && id >= 0 && id <= MAX_INT32;
 }
 
 const tokenizerFile = z.looseObject({
@@ -28,7 +47,10 @@ const tokenizerFile = z.looseObject({
   decoder: typedStep,
   model: z.looseObject({
     type: z.string(),
-    vocab: z.union([z.record(z.string(), int32Index), z.array(z.tuple([z.string(), z.number()]))]),
+    vocab: z.custom<Vocabulary>(
+      isVocabulary,
+      "must map pieces to their ids, or list them with their scores",
+    ),
     merges: z.custom<readonly Merge[]>(isListOfMerges, "must be a list of pairs").optional(),
     unk_id: int32Index.nullish(),
     unk_token: z.string().nullish(),
