@@ -22,6 +22,7 @@ export function classifier(encoder: Encoder, head: ClassifierHead): SequenceClas
   return {
     vocabSize: encoder.vocabSize,
     maxPositions: encoder.maxPositions,
+    usualPositions: encoder.usualPositions,
     logits(batch) {
       const { lengths } = batch;
       const rows = { lengths, promptTokens: new Int32Array(lengths.length) };

@@ -26,7 +26,7 @@ export function loadLateInteraction(
   if (!lateInteraction) return undefined;
   // A length of its own replaces the general ones: training tools leave in those files what they ran last.
   const limitOf = ({ maxLength: own, marker }: SideSettings) =>
-    maxLength(own === undefined ? limits : { sentenceMaxLength: own }, encoder.maxPositions, {
+    maxLength(own === undefined ? limits : { sentenceMaxLength: own }, encoder, {
       flag,
       specials: tokenizer.singleSpecials + (marker ? 1 : 0),
     });

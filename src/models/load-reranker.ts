@@ -62,7 +62,7 @@ function loadClassifier(checkpoint: Checkpoint, options: RerankerOptions): Class
     family: family.modelType,
     classifier,
     tokenizer,
-    maxLength: maxLength(limits, classifier.maxPositions, {
+    maxLength: maxLength(limits, classifier, {
       flag: options.maxLength,
       specials: tokenizer.pairSpecials,
     }),

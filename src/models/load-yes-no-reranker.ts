@@ -34,7 +34,11 @@ export function readYesNoParts(checkpoint: Checkpoint, options: YesNoOptions): Y
   const { decoder, readHead } = loadPartialLanguageModel(config, weights);
   const positions = Math.min(decoder.maxPositions, PUBLISHED_MAX_LENGTH);
   // the prompt itself refuses a limit that it does not fit
-  const limit = maxLength(limits, positions, { flag: options.maxLength, specials: 0 });
+  const limit = maxLength(
+    limits,
+    { maxPositions: positions },
+    { flag: options.maxLength, specials: 0 },
+  );
   const prompt = new YesNoPrompt(tokenizer, limit);
   // mlx does not check indices: an id past the table would read foreign memory.
   if (tokenizer.vocabSize > decoder.vocabSize) {

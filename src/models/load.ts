@@ -65,7 +65,7 @@ export function loadEmbeddingModel(options: LoadOptions): EmbeddingModel {
     lateInteraction,
     maxLength:
       lateInteraction?.limits.document ??
-      maxLength(checkpoint.limits, encoder.maxPositions, {
+      maxLength(checkpoint.limits, encoder, {
         flag: options.maxLength,
         specials: tokenizer.singleSpecials,
       }),

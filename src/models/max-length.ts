@@ -8,14 +8,21 @@ export interface LengthOptions {
   readonly specials: number;
 }
 
+/** Of an Encoder or a SequenceClassifier. */
+export interface NetworkLength {
+  readonly maxPositions: number;
+  readonly usualPositions?: number | undefined;
+}
+
 /** The smallest limit in tokens that anybody states. Throws CheckpointError where it leaves no room for text. */
 export function maxLength(
   limits: LengthLimits,
-  positions: number,
+  { maxPositions, usualPositions = maxPositions }: NetworkLength,
   { flag = Number.POSITIVE_INFINITY, specials }: LengthOptions,
 ): number {
-  const { sentenceMaxLength = positions, tokenizerMaxLength = positions } = limits;
-  const limit = Math.min(sentenceMaxLength, tokenizerMaxLength, positions, flag);
+  const { sentenceMaxLength, tokenizerMaxLength = sentenceMaxLength ?? usualPositions } = limits;
+  const stated = Math.min(sentenceMaxLength ?? tokenizerMaxLength, tokenizerMaxLength);
+  const limit = Math.min(stated, maxPositions, flag);
   if (limit > specials) return limit;
   const source = limit === flag ? "--embedding-max-length" : "the checkpoint's length limit";
   throw new CheckpointError(

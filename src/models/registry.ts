@@ -1,6 +1,7 @@
 import type { Checkpoint } from "../checkpoint/checkpoint.ts";
 import { CheckpointError } from "../checkpoint/error.ts";
 import { bert } from "./bert.ts";
+import { debertaV2 } from "./deberta_v2.ts";
 import { distilbert } from "./distilbert.ts";
 import { embeddingGemma2 } from "./embedding_gemma2.ts";
 import { eurobert } from "./eurobert.ts";
@@ -27,6 +28,7 @@ const families: readonly ModelFamily[] = [
   xlmRoberta,
   distilbert,
   mpnet,
+  debertaV2,
   nomicBert,
   gte,
   gteNew,

@@ -9,6 +9,8 @@ export interface Encoder {
   readonly vocabSize: number;
   /** Longest row that the network can take (position table or config). */
   readonly maxPositions: number;
+  /** Longest row where no file states a limit; absent: `maxPositions`. */
+  readonly usualPositions?: number | undefined;
   /** [N, hiddenSize] f32, lazily evaluated; the caller's scope owns it. */
   forward(batch: RaggedBatch): Tensor;
 }

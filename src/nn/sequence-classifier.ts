@@ -7,6 +7,8 @@ export interface SequenceClassifier {
   readonly vocabSize: number;
   /** Longest row that the network can take (position table or config). */
   readonly maxPositions: number;
+  /** Longest row where no file states a limit; absent: `maxPositions`. */
+  readonly usualPositions?: number | undefined;
   /** [B] f32, lazily evaluated; the caller's scope owns it. */
   logits(batch: RaggedBatch): Tensor;
 }

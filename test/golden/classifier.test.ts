@@ -16,6 +16,7 @@ const CROSS_ENCODERS = [
   "rerank-roberta",
   "rerank-xlm-roberta",
   "rerank-gte-new",
+  "rerank-deberta-v2",
   "rerank-modernbert-cls",
   "rerank-modernbert-mean",
 ];

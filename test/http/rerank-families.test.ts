@@ -29,6 +29,7 @@ const CLASSIFIERS = [
   "rerank-roberta",
   "rerank-xlm-roberta",
   "rerank-gte-new",
+  "rerank-deberta-v2",
   "rerank-modernbert-cls",
   "rerank-modernbert-mean",
   "rerank-qwen3-seqcls",
