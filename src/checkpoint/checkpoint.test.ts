@@ -181,4 +181,11 @@ test("classifiers are rerankers, pooled and encoder-only models embed, the rest 
   );
   expect(kind("gemma3_text", "Gemma3TextModel")).toBe("chat");
   expect(kind("ministral3", "Ministral3Model", { is_causal: false })).toBe("embedding");
+  expect(kind("ministral3", "Ministral3ForCausalLM")).toBe("chat");
+  expect(kind("llama_bidirec", "LlamaBidirectionalModel")).toBe("embedding");
+  expect(kind("llama", "LlamaBidirectionalModel")).toBe("embedding");
+  expect(kind("embedding_gemma2", "EmbeddingGemma2Model")).toBe("embedding");
+  for (const family of ["llama", "mistral", "qwen2"]) {
+    for (const end of ["Model", "ForCausalLM"]) expect(kind(family, family + end)).toBe("chat");
+  }
 });

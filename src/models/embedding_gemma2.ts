@@ -20,6 +20,7 @@ export const embeddingGemma2: ModelFamily = {
   modelType: "embedding_gemma2",
   defaultPooling: "mean",
   weightPrefixes: ["model.language_model.", "language_model."],
+  needsFloat32: true,
   load: (config, weights) => new EmbeddingGemma2(readEmbeddingGemma2(config), weights),
 };
 

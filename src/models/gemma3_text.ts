@@ -30,6 +30,7 @@ export const gemma3Text: ModelFamily = {
   modelType: "gemma3_text",
   defaultPooling: "mean",
   weightPrefixes: ["model."],
+  needsFloat32: true,
   load: (config, weights) => new Gemma3(readShape(config), weights),
 };
 

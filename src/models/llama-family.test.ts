@@ -7,6 +7,7 @@ import {
   referenceCase,
   type TensorTable,
 } from "../../test/checkpoints.ts";
+import { kindOf, readCheckpoint } from "../checkpoint/checkpoint.ts";
 import { CheckpointError } from "../checkpoint/error.ts";
 import { loadEmbeddingModel } from "./load.ts";
 
@@ -153,4 +154,11 @@ test("an instruction is put in front in the format of the family's published mod
     const model = load(new CheckpointCopy(name));
     expect(ids(model, "Find the month")).toEqual(ids(model));
   }
+});
+
+test("a decoder of a family that is not known is refused by its name, with a pooling layout too", () => {
+  const copy = new CheckpointCopy("llama-bidirec").set("config.json", { model_type: "phi3" });
+  expect(kindOf(readCheckpoint(copy.directory))).toBe("embedding");
+  expect(() => load(copy)).toThrow(CheckpointError);
+  expect(() => load(copy)).toThrow(/model_type "phi3" is not supported \(known: .*llama_bidirec/);
 });

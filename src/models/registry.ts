@@ -22,7 +22,8 @@ import { roberta } from "./roberta.ts";
 import { t5 } from "./t5.ts";
 import { xlmRoberta } from "./xlm_roberta.ts";
 
-const families: readonly ModelFamily[] = [
+/** Every `model_type` that loads. */
+export const families: readonly ModelFamily[] = [
   bert,
   roberta,
   xlmRoberta,
