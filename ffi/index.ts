@@ -90,8 +90,8 @@ export {
   stack,
   transpose,
 } from "./layout.ts";
-export { LibraryError, libraryPath } from "./library.ts";
 export { mapTable, type TableInFile } from "./mapped-table.ts";
+export { libraryPath } from "./library.ts";
 export {
   activeBytes,
   cacheBytes,

@@ -1,6 +1,6 @@
-import { dlopen, suffix } from "bun:ffi";
-import { existsSync, statSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { dlopen } from "bun:ffi";
+import { LibraryError } from "../src/native/library-error.ts";
+import { findLibrary } from "../src/native/library.ts";
 import { c, type Callable, type SymbolTable, foreignFunctions } from "./signature.ts";
 import { array } from "./symbols/array.ts";
 import { device } from "./symbols/device.ts";
@@ -38,31 +38,6 @@ const mlxTable = {
   ...vector,
   ...version,
 };
-
-/** The native library cannot be found or opened; the message names the file and the next step. */
-export class LibraryError extends Error {
-  override readonly name = "LibraryError";
-}
-
-/**
- * Where libmlxc should be: `MLXCEL_MLXC_PATH` (the file, or the directory that holds it) or else the set that
- * the first start puts under vendor/lib.
- */
-export function findLibrary(environment: Record<string, string | undefined>): string {
-  const file = `libmlxc.${suffix}`;
-  const override = environment["MLXCEL_MLXC_PATH"] && resolve(environment["MLXCEL_MLXC_PATH"]);
-  const path = override
-    ? existsSync(override) && statSync(override).isDirectory()
-      ? join(override, file)
-      : override
-    : join(import.meta.dir, "../vendor/lib", `${process.platform}-${process.arch}`, file);
-  if (existsSync(path)) return path;
-  throw new LibraryError(
-    override
-      ? `native library not found at ${path}: correct MLXCEL_MLXC_PATH, or unset it and run npm start once`
-      : `native library not found at ${path}: run npm start once, or set MLXCEL_MLXC_PATH`,
-  );
-}
 
 function open<Table extends SymbolTable>(path: string, table: Table): Callable<Table> {
   return dlopen(path, foreignFunctions(table)).symbols as unknown as Callable<Table>;

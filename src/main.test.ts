@@ -43,7 +43,9 @@ describe("exit code 0, text on stdout", () => {
   test.each(["--version", "version"])("%s", async (argument) => {
     const { stdout, code } = await mlxcel([argument]);
     expect({ stdout, code }).toEqual({
-      stdout: expect.stringMatching(/^mlxcel \d+\.\d+\.\d+\n$/),
+      stdout: expect.stringMatching(
+        /^mlxcel \d+\.\d+\.\d+ \(MLX \d+\.\d+\.\d+, mlx-c 0\.7\.0, Bun \d+\.\d+\.\d+\)\n$/,
+      ),
       code: 0,
     });
   });

@@ -1,6 +1,6 @@
 #!/usr/bin/env bun
 /** The entry: picks a command, loads only what it needs, and turns errors into one line and an exit code. */
-import { VERSION } from "./cli/version.ts";
+import { versionLine } from "./cli/version.ts";
 import { UsageError } from "./cli/usage-error.ts";
 
 const COMMANDS = ["serve", "embed", "rerank", "bench", "doctor", "help", "version"];
@@ -15,7 +15,7 @@ async function run(args: readonly string[]): Promise<number> {
   if (command === "rerank") return rankDocuments(rest);
   if (command === "bench") return measureServers(rest);
   if (command === "help" || asksForHelp(rest)) return printHelp();
-  if (command === "version" || rest.includes("--version")) return print(`mlxcel ${VERSION}\n`);
+  if (command === "version" || rest.includes("--version")) return print(`${versionLine()}\n`);
   return command === "doctor" ? doctor(rest) : startServer(rest);
 }
 

@@ -20,6 +20,8 @@ const LAYERS = [
   "checkpoint",
   "media",
   "hub",
+  "entries",
+  "native",
 ];
 
 /** Layers that touch arrays. Everyone else sees numbers. */
@@ -35,7 +37,7 @@ function sources(): string[] {
 }
 
 function layerOf(file: string): string {
-  return file === "src/main.ts" ? "main" : (file.split("/")[1] ?? "");
+  return (file.split("/")[1] ?? "").replace(/\.ts$/, "");
 }
 
 function importsOf(file: string): string[] {
@@ -63,6 +65,16 @@ test("only the layers that compute import ffi, and only through its index", () =
     for (const target of importsOf(file).filter((path) => path.startsWith("ffi/"))) {
       const allowed = USES_FFI.has(layerOf(file)) || FFI_EXCEPTIONS.has(file);
       if (!allowed || target !== "ffi/index.ts") wrong.push(`${file} -> ${target}`);
+    }
+  }
+  expect(wrong).toEqual([]);
+});
+
+test("ffi imports only native from src", () => {
+  const wrong: string[] = [];
+  for (const file of [...new Glob("ffi/**/*.ts").scanSync({ cwd: ROOT })]) {
+    for (const target of importsOf(file).filter((path) => path.startsWith("src/"))) {
+      if (layerOf(target) !== "native") wrong.push(`${file} -> ${target}`);
     }
   }
   expect(wrong).toEqual([]);

@@ -1,7 +1,7 @@
 /**
- * The last step of `npm test`: types, format, then every test. `npm test -- <pattern>` narrows the
- * tests to the files whose path holds the pattern. Lists what failed and ends with one line,
- * `N passed, N failed`.
+ * The last step of `npm test`: types, format, then every test but those of the executables. `npm test -- <pattern>`
+ * narrows the tests to the files whose path holds the pattern, `--binary` to those of the executables; `--all` runs both.
+ * Lists what failed and ends with one line, `N passed, N failed`.
  */
 import { existsSync, mkdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -9,10 +9,9 @@ import { junitFailures, type JUnitTotals, junitTotals } from "./junit.ts";
 import { TestOutput } from "./test-output.ts";
 
 const root = join(import.meta.dir, "..");
-const report = join(root, "test-results/junit.xml");
 /** Ours, whatever else lies in the folder; what git ignores is left out. */
 const FORMATTED = [
-  ...["src", "ffi", "vendor", "test", "bunfig.toml", "package.json", "tsconfig.json"],
+  ...["src", "ffi", "vendor", "test", "build.ts", "bunfig.toml", "package.json", "tsconfig.json"],
   ...["README.md", "CHANGELOG.md"],
 ];
 /** For tests that start programs, on a machine that has other things to do. */
@@ -57,7 +56,9 @@ interface TestRun extends Omit<JUnitTotals, "failed"> {
   readonly failures: readonly string[];
 }
 
-async function runTests(patterns: string[]): Promise<TestRun> {
+/** `name` is that of the report in test-results; `args` tell `bun test` which files to run. */
+async function runTests(name: string, args: string[]): Promise<TestRun> {
+  const report = join(root, `test-results/${name}.xml`);
   mkdirSync(join(root, "test-results"), { recursive: true });
   rmSync(report, { force: true });
   const output = new TestOutput((text) => process.stderr.write(text));
@@ -65,7 +66,7 @@ async function runTests(patterns: string[]): Promise<TestRun> {
     [
       ...["test", `--timeout=${TEST_TIMEOUT_MS}`],
       ...["--reporter=junit", `--reporter-outfile=${report}`],
-      ...(patterns.length > 0 ? patterns : ["./src/", "./ffi/", "./vendor/", "./test/"]),
+      ...args,
     ],
     (line) => output.line(line),
   );
@@ -79,6 +80,22 @@ async function runTests(patterns: string[]): Promise<TestRun> {
   return { passed, skipped, failures };
 }
 
+const BINARY = "./test/binary/";
+
+async function runSuites(flags: string[]): Promise<TestRun[]> {
+  const patterns = flags.filter((flag) => !flag.startsWith("--"));
+  if (patterns.length > 0) return [await runTests("junit", patterns)];
+  const runs: TestRun[] = [];
+  if (!flags.includes("--binary")) {
+    const folders = ["./src/", "./ffi/", "./vendor/", "./test/"];
+    runs.push(await runTests("junit", ["--path-ignore-patterns=test/binary/**", ...folders]));
+  }
+  if (flags.includes("--binary") || flags.includes("--all")) {
+    runs.push(await runTests("junit-binary", [BINARY]));
+  }
+  return runs;
+}
+
 // A failed check counts as one failed test, so that the last line tells the whole truth.
 const failedChecks = [
   ...(await check("types", ["check"], /^Found \d+ errors?/)),
@@ -88,7 +105,10 @@ const failedChecks = [
     /^\S+\.\w+$/,
   )),
 ];
-const { passed, skipped, failures: failedTests } = await runTests(Bun.argv.slice(2));
+const runs = await runSuites(Bun.argv.slice(2));
+const passed = runs.reduce((total, run) => total + run.passed, 0);
+const skipped = runs.reduce((total, run) => total + run.skipped, 0);
+const failedTests = runs.flatMap((run) => run.failures);
 const failures = [...failedChecks, ...failedTests];
 if (passed + failedTests.length === 0) console.error("no test ran");
 if (failures.length > 0)

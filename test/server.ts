@@ -1,6 +1,6 @@
 /** Runs the real program in its own process, as a user would start it. */
 import { readFileSync } from "node:fs";
-import { resolve } from "node:path";
+import { dirname, resolve } from "node:path";
 
 const ROOT = resolve(import.meta.dir, "..");
 const START_TIMEOUT_MS = 60_000;
@@ -16,6 +16,8 @@ export interface StartOptions {
   readonly unix?: string;
   /** PEM of the certificate to trust. */
   readonly certificate?: string;
+  /** This executable instead of the sources; `env` is then its whole environment. */
+  readonly executable?: string;
   /** false: return as soon as it listens, maybe before the model is loaded. */
   readonly waitUntilReady?: boolean;
 }
@@ -54,7 +56,7 @@ export async function startServer(
 ): Promise<Server> {
   const port = flags[flags.indexOf("--port") + 1];
   const ownPort = flags.includes("--port") ? port : undefined;
-  const child = spawn(["serve", "--port", "0", ...flags], options.env);
+  const child = spawn(["serve", "--port", "0", ...flags], options);
   const printed = { stdout: transcript(child.stdout), stderr: transcript(child.stderr) };
   const output = () => printed.stdout.text + printed.stderr.text;
   const check = () => {
@@ -77,7 +79,7 @@ export async function startServer(
 
 /** Runs the program to its end. */
 export async function run(args: readonly string[], env?: Environment): Promise<Exit> {
-  const child = spawn(args, env);
+  const child = spawn(args, env ? { env } : {});
   const stdout = transcript(child.stdout);
   const stderr = transcript(child.stderr);
   const exitCode = await exitOf(child, STOP_TIMEOUT_MS);
@@ -119,11 +121,12 @@ export function cpuSeconds(pid: number): number {
     .reduce((seconds, part) => 60 * seconds + Number(part), 0);
 }
 
-function spawn(args: readonly string[], env: Environment = {}): Child {
-  return Bun.spawn([process.execPath, "src/main.ts", ...args], {
-    cwd: ROOT,
+function spawn(args: readonly string[], { env = {}, executable }: StartOptions): Child {
+  const command = executable ? [executable] : [process.execPath, "src/main.ts"];
+  return Bun.spawn([...command, ...args], {
+    cwd: executable ? dirname(executable) : ROOT,
     // Threads of OpenBLAS that wait for a core busy with something else make tiny models 100 times slower.
-    env: { OPENBLAS_NUM_THREADS: "1", ...cleanEnvironment(), ...env },
+    env: executable ? env : { OPENBLAS_NUM_THREADS: "1", ...cleanEnvironment(), ...env },
     stdin: "ignore",
     stdout: "pipe",
     stderr: "pipe",

@@ -1,6 +1,6 @@
 /**
- * What `npm start` and `npm test` run: brings the npm packages and Bun into place with nothing but
- * Node, then hands over to Bun. Usage: node vendor/bootstrap.mjs start|test [flags]
+ * What `npm start`, `npm test` and `npm run build` run: brings the npm packages and Bun into place with nothing but
+ * Node, then hands over to Bun. Usage: node vendor/bootstrap.mjs start|test|build [flags]
  */
 import { spawn, spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -244,6 +244,10 @@ async function test(patterns) {
   process.exit(await runBun(["test/run.ts", ...patterns], root));
 }
 
+async function build(flags) {
+  process.exit(await runBun([join(root, "build.ts"), ...flags], userFolder()));
+}
+
 function exitBySignal() {
   process.exit(128 + constants.signals[stopSignal]);
 }
@@ -273,9 +277,9 @@ async function main([name, ...flags]) {
   if (Number(process.versions.node.split(".")[0]) < NODE_MAJOR) {
     throw new SetupError(`Node ${NODE_MAJOR} or newer is needed, this is ${process.versions.node}`);
   }
-  const commands = { start, test };
+  const commands = { start, test, build };
   if (name === undefined || !Object.hasOwn(commands, name)) {
-    throw new SetupError("usage: node vendor/bootstrap.mjs start|test [flags]");
+    throw new SetupError("usage: node vendor/bootstrap.mjs start|test|build [flags]");
   }
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, stop);
   followNpm();

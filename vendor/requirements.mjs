@@ -4,9 +4,10 @@
  */
 import { spawnSync } from "node:child_process";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
-import { homedir, release } from "node:os";
+import { homedir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { isAtLeast, systemProblem, thisSystem } from "./supported-system.mjs";
 
 /**
  * A command that a set-up needs and cannot use.
@@ -130,6 +131,11 @@ export function venvLacks() {
   return lackOfModule(VENV, ["-c", "import ensurepip, venv; print()"]);
 }
 
+/** Why the native set cannot run on this machine, in one line; undefined when it can. */
+export function platformProblem() {
+  return systemProblem(thisSystem(), lock.platforms);
+}
+
 /**
  * Path of a crate's archive that cargo has fetched before.
  * @param {string} file
@@ -170,54 +176,4 @@ function install(missing) {
 /** @param {readonly string[]} names */
 function inWords(names) {
   return names.length < 2 ? names.join() : `${names.slice(0, -1).join(", ")} and ${names.at(-1)}`;
-}
-
-/**
- * Why the pinned native set cannot run on this system; undefined when it can.
- * @returns {string | undefined}
- */
-export function platformProblem() {
-  const name = `${process.platform}-${process.arch}`;
-  const platform = lock.platforms[name];
-  const own = "set MLXCEL_MLXC_PATH to a libmlxc of your own";
-  if (platform === undefined) {
-    const known = Object.keys(lock.platforms).join(", ");
-    return `no native set for ${name} (there is one for ${known}); ${own}`;
-  }
-  const { glibc, macos } = platform;
-  const found = glibc === undefined ? macosVersion() : glibcVersion();
-  if (glibc !== undefined && (found === undefined || !isAtLeast(found, glibc))) {
-    return (
-      `MLX needs glibc ${glibc} or newer, this system has ${found ?? "another C library"}; ` +
-      `use Debian 12, Ubuntu 22.04 or newer, or ${own}`
-    );
-  }
-  if (macos !== undefined && !isAtLeast(found ?? "0", macos)) {
-    return `MLX needs macOS ${macos} or newer, this system has ${found ?? `Darwin ${release()}`}`;
-  }
-  return undefined;
-}
-
-function glibcVersion() {
-  const result = outcome(["getconf", "GNU_LIBC_VERSION"]);
-  return "line" in result ? /glibc (\S+)/.exec(result.line)?.[1] : undefined;
-}
-
-function macosVersion() {
-  const result = outcome(["sw_vers", "-productVersion"]);
-  return "line" in result ? result.line : undefined;
-}
-
-/**
- * Compares dotted versions.
- * @param {string} version
- * @param {string} least
- */
-export function isAtLeast(version, least) {
-  const [own, wanted] = [version, least].map((text) => text.split(".").map(Number.parseFloat));
-  for (const [i, number] of (wanted ?? []).entries()) {
-    const difference = (own?.[i] ?? 0) - number;
-    if (difference !== 0) return difference > 0;
-  }
-  return true;
 }

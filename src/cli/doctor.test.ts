@@ -53,6 +53,7 @@ describe("doctor", () => {
       device: { kind: expect.stringMatching(/^(cpu|gpu)$/) },
       nativeLibrary: expect.stringContaining("libmlxc"),
       matmul: { shape: [2048, 768, 3072], bestGflops: expect.any(Number) },
+      images: { libvips: expect.stringMatching(/^\d+\.\d+/) },
       store: { directory: store, models: ["acme/small", "plain"] },
     });
   });

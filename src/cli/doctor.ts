@@ -3,6 +3,8 @@ import { type Dirent, existsSync, readdirSync } from "node:fs";
 import { availableParallelism, cpus, freemem, release, totalmem } from "node:os";
 import { join } from "node:path";
 import { localStore } from "../hub/resolve.ts";
+import { checkDecoding } from "../media/decoding.ts";
+import { LibraryError } from "../native/library-error.ts";
 import { type MatmulRate, measureMatmul } from "./matmul-rate.ts";
 import { type Environment, parseFlags } from "./parse.ts";
 import { VERSION } from "./version.ts";
@@ -15,6 +17,8 @@ export interface DoctorReport {
   readonly memory: { totalBytes: number; freeBytes: number };
   readonly nativeLibrary: string;
   readonly matmul: MatmulRate;
+  /** libvips is null when it decodes no image; a warning says why. */
+  readonly images: { libvips: string | null };
   readonly store: { directory: string; models: readonly string[] };
   readonly warnings: readonly string[];
 }
@@ -33,6 +37,7 @@ export async function doctor(env: Environment): Promise<DoctorReport> {
   const kind = mx.openDevice("auto");
   const cores = availableParallelism();
   const matmul = measureMatmul(mx, cores);
+  const images = await examineDecoding();
   const directory = localStore({ modelsDir: parseFlags([], env).flags.modelsDir, env });
   return {
     versions: { mlxcel: VERSION, bun: Bun.version, ...mx.versions },
@@ -46,9 +51,19 @@ export async function doctor(env: Environment): Promise<DoctorReport> {
     memory: { totalBytes: totalmem(), freeBytes: freemem() },
     nativeLibrary: mx.libraryPath,
     matmul,
+    images: { libvips: images.libvips },
     store: { directory, models: storedModels(directory) },
-    warnings: kind === "cpu" && cores > 1 ? slowProducts(matmul) : [],
+    warnings: [...(kind === "cpu" && cores > 1 ? slowProducts(matmul) : []), ...images.warnings],
   };
+}
+
+async function examineDecoding(): Promise<{ libvips: string | null; warnings: string[] }> {
+  try {
+    return { libvips: await checkDecoding(), warnings: [] };
+  } catch (error) {
+    const [reason] = String(error).split("\n");
+    return { libvips: null, warnings: [`images cannot be decoded: ${reason}`] };
+  }
 }
 
 function slowProducts({ bestGflops }: MatmulRate): string[] {
@@ -102,6 +117,7 @@ export function describeReport(report: DoctorReport): string {
     ...(matmul.kernelGflops === null
       ? []
       : [["cpu kernels", `${rate(matmul.kernelGflops)} at best on the same product`] as const]),
+    ["images", report.images.libvips ? `libvips ${report.images.libvips}` : "not decoded"],
     ["models", `${store.directory}${store.models.length === 0 ? " (none)" : ""}`],
     ...store.models.map((name): [string, string] => ["", name]),
     ...report.warnings.map((warning): [string, string] => ["warning", warning]),
@@ -127,8 +143,7 @@ export async function runDoctor({ json }: { json: boolean }): Promise<number> {
     );
     return 0;
   } catch (error) {
-    // Compared by name: the class lives in the module that failed to load
-    if (!(error instanceof Error) || error.name !== "LibraryError") throw error;
+    if (!(error instanceof LibraryError)) throw error;
     if (json) await Bun.write(Bun.stdout, `${JSON.stringify({ error: error.message }, null, 2)}\n`);
     else process.stderr.write(`mlxcel doctor: ${error.message}\n`);
     return 1;

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { spellings } from "./flag-table.ts";
-import { FLAGS } from "./flags.ts";
+import { FLAGS, VARIABLES } from "./flags.ts";
 import { embedHelp } from "./embed.ts";
 import { flagsMarkdown, helpText } from "./help.ts";
 import { rerankHelp } from "./rerank.ts";
@@ -32,9 +32,9 @@ test("colours add nothing but colours, and only when asked for", () => {
   expect(Bun.stripANSI(helpText(true))).toBe(helpText(false));
 });
 
-test("the table for the README has one row per flag, of equal width", () => {
+test("the table for the README has one row per flag and per variable, of equal width", () => {
   const rows = flagsMarkdown().split("\n");
-  expect(rows).toHaveLength(FLAGS.length + 2);
+  expect(rows).toHaveLength(FLAGS.length + VARIABLES.length + 2);
   for (const row of rows) expect(row.replaceAll("\\|", "").split("|")).toHaveLength(7);
 });
 

@@ -1,5 +1,5 @@
 import { spellings, type Flag, type FlagTable } from "./flag-table.ts";
-import { FLAGS, SERVE } from "./flags.ts";
+import { FLAGS, SERVE, type Variable, VARIABLES } from "./flags.ts";
 import { VERSION } from "./version.ts";
 
 const WIDTH = 80;
@@ -11,6 +11,7 @@ interface HelpText {
   readonly title: string;
   /** Ways to call it, with a remark each. */
   readonly usage: readonly (readonly [string, string])[];
+  readonly variables?: readonly Variable[];
   readonly closing?: string;
 }
 
@@ -28,6 +29,7 @@ export function helpText(colour: boolean): string {
         ["mlxcel doctor [--json]", "check this machine and the native libraries"],
         ["mlxcel help | version", "print this text, or the version"],
       ],
+      variables: VARIABLES,
       closing:
         "Every flag that takes part in serving is also read from MLXCEL_<FLAG>, as in MLXCEL_MAX_BODY_SIZE=1GiB; a flag beats a variable. " +
         "llama-server's other spellings are accepted: those without effect here are named at the start. " +
@@ -60,6 +62,10 @@ export function commandHelp(table: FlagTable, text: HelpText, colour: boolean): 
       if (facts.length > 0) lines.push(...wrap(facts.join("; "), INDENT).map(dim));
     }
   }
+  if (text.variables) lines.push("", bold("Variables without a flag"));
+  for (const { name, help } of text.variables ?? []) {
+    lines.push(bold(`  ${name}`), ...wrap(help, INDENT));
+  }
   if (text.closing) lines.push("", ...wrap(text.closing, 0));
   return `${lines.join("\n")}\n`;
 }
@@ -72,10 +78,12 @@ export function flagsMarkdown(): string {
     const env = flag.env.map(code).join(" ");
     return `| ${[names, value, flag.default ? code(flag.default) : "", env, cell(flag.help)].join(" | ")} |`;
   });
+  const variables = VARIABLES.map(({ name, help }) => `|  |  |  | ${code(name)} | ${cell(help)} |`);
   return [
     "| Flag | Value | Default | Environment | Meaning |",
     "|---|---|---|---|---|",
     ...rows,
+    ...variables,
   ].join("\n");
 }
 

@@ -1,15 +1,22 @@
+import { modelWorkerUrl } from "../entries.ts";
+import { findLibrary } from "../native/library.ts";
 import type { Logger } from "../serving/log.ts";
 import { WorkerHost } from "../serving/worker-host.ts";
 import type { TimeAccount } from "../worker/time-account.ts";
 import type { ModelSettings } from "./settings.ts";
 
-/** The host of a model, not loaded yet. */
+/**
+ * The host of a model, not loaded yet.
+ *
+ * @throws LibraryError when its worker would find no native library
+ */
 export function hostOf(
   { id, names, queueDepth, requestTimeoutMs, worker }: ModelSettings,
   logger: Logger,
   profile?: TimeAccount,
 ): WorkerHost {
-  const workerUrl = new URL("../worker/model-worker.ts", import.meta.url);
+  // Here, so that workers that start together do not unpack it together.
+  findLibrary(process.env);
   return new WorkerHost({
     id,
     names,
@@ -17,7 +24,7 @@ export function hostOf(
     requestTimeoutMs,
     worker: { ...worker, profile: profile !== undefined },
     logger,
-    workerUrl,
+    workerUrl: modelWorkerUrl,
     profile,
   });
 }

@@ -1,4 +1,5 @@
 import { statSync, unlinkSync } from "node:fs";
+import { codecWorkerUrl } from "../entries.ts";
 import type { Logger } from "../serving/log.ts";
 import { ServerMetrics } from "../serving/metrics.ts";
 import type { TimeAccount } from "../worker/time-account.ts";
@@ -43,8 +44,6 @@ export interface ServerOptions {
   readonly logger: Logger;
   /** Takes what the HTTP side of requests took. */
   readonly profile?: TimeAccount | undefined;
-  /** Where the codec worker's module is, if not beside this one (as in a compiled binary). */
-  readonly codecWorkerUrl?: URL | undefined;
   /** A body that stands still for so long is given up. */
   readonly bodyStallMs?: number | undefined;
   /** When the server stops, answers that clients have not read by then are given up. */
@@ -72,10 +71,7 @@ const UNREAD_MS = 5_000;
 export async function startServer(options: ServerOptions): Promise<RunningServer> {
   const { logger, apiKeys, corsOrigins, listen, providers } = options;
   const { version, truncate, rawScores, maxItems, profile } = options;
-  const codec = new Codec(
-    options.codecWorkerUrl ?? new URL("./codec-worker.ts", import.meta.url),
-    logger,
-  );
+  const codec = new Codec(codecWorkerUrl, logger);
   const metrics = options.metrics ? new ServerMetrics(loadedProviders(providers)) : undefined;
   const stopping = new AbortController();
   const body = {

@@ -1,4 +1,5 @@
 /** What the thread that generates load is told and what it tells. */
+import { loadWorkerUrl } from "../../entries.ts";
 
 export interface LoadRequest {
   readonly body: string;
@@ -39,7 +40,7 @@ export interface LoadOutcome {
 
 /** A thread of its own, so that generating load waits for nothing else in this process. */
 export class LoadGenerator implements Disposable {
-  private readonly worker = new Worker(new URL("./load-worker.ts", import.meta.url));
+  private readonly worker = new Worker(loadWorkerUrl);
 
   /** Puts a load on a server; one at a time. */
   run(load: Load): Promise<LoadOutcome> {

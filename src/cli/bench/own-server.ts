@@ -1,13 +1,12 @@
 /** `mlxcel serve` in a process of its own, as a user would start it. */
 import { basename } from "node:path";
-import { fileURLToPath } from "node:url";
+import { ownCommand } from "../../entries.ts";
 import type { Environment } from "../parse.ts";
 import { freePort, startServer, type StartedServer } from "./started-server.ts";
 
 /** Load tests need more than the default of 8. */
 const QUEUE_DEPTH = 512;
 const POLL_MS = 5;
-const MAIN = fileURLToPath(new URL("../../main.ts", import.meta.url));
 
 export interface OwnServerOptions {
   /** Directories. */
@@ -21,7 +20,7 @@ export async function startOwnServer(options: OwnServerOptions): Promise<Started
   const { model, reranker, env } = options;
   const port = freePort();
   const command = [
-    ...[process.execPath, "--no-orphans", MAIN, "serve", "--port", String(port)],
+    ...[...ownCommand, "serve", "--port", String(port)],
     ...["--embedding-model", model, "--embedding-queue-depth", String(QUEUE_DEPTH)],
     ...(reranker === undefined ? [] : ["--reranker-model", reranker]),
     ...["--log-level", "error"],
