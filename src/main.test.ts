@@ -97,7 +97,7 @@ describe("exit code 1: something is missing", () => {
   test("a model directory", async () => {
     expect(await mlxcel(["-m", "./no-such-model"])).toEqual({
       stdout: "",
-      stderr: "mlxcel: model ./no-such-model: no such directory\n",
+      stderr: "mlxcel: model ./no-such-model: no such directory or file\n",
       code: 1,
     });
   });
