@@ -157,21 +157,40 @@ describe("scaledDotProductAttention", () => {
 
 describe("quantized weights", () => {
   const [M, N, K] = [3, 8, 64];
-  const packing: mx.Packing = { groupSize: 32, bits: 8 };
 
   test("dequantize within one step, and multiply like the dense weights they stand for", () => {
     mx.scope(() => {
+      const packing: mx.Packing = { groupSize: 32, bits: 8, mode: "affine" };
       const dense = mx.fromFloat32(numbers(N * K, 8), [N, K]);
       const x = mx.fromFloat32(numbers(M * K, 9), [M, K]);
       const quantized = mx.quantize(dense, packing);
       expect(quantized.packed.dtype).toBe("uint32");
       expect(quantized.scales.shape).toEqual([N, K / packing.groupSize]);
-      const restored = mx.dequantize(quantized, packing);
+      const restored = mx.dequantize(quantized);
       // 255 steps over at most [-1, 1]; mlx shifts them so that zero is one of them
       expectClose(restored.toFloat32(), [...dense.toFloat32()], 2 / 255);
-      const product = mx.quantizedMatmul(x, quantized, packing);
+      const product = mx.quantizedMatmul(x, quantized);
       expectClose(product.toFloat32(), [...mx.matmul(x, mx.transpose(restored)).toFloat32()], 1e-4);
-      expect(mx.dequantize(quantized, packing, "bfloat16").dtype).toBe("bfloat16");
+      expect(mx.dequantize(quantized, "bfloat16").dtype).toBe("bfloat16");
+    });
+  });
+
+  test.each([
+    { mode: "affine", groupSize: 64, bits: 3 },
+    { mode: "mxfp4", groupSize: 32, bits: 4 },
+    { mode: "nvfp4", groupSize: 16, bits: 4 },
+    { mode: "mxfp8", groupSize: 32, bits: 8 },
+  ] as const)("$mode: rows and products are those of the whole matrix", (packing) => {
+    mx.scope(() => {
+      const quantized = mx.quantize(mx.fromFloat32(numbers(N * K, 8), [N, K]), packing);
+      expect(quantized.biases !== undefined).toBe(packing.mode === "affine");
+      const restored = mx.dequantize(quantized);
+      const indices = mx.fromInt32(Int32Array.of(5, 0, 5), [3]);
+      const rows = mx.dequantizeRows(quantized, indices);
+      expect(rows.toFloat32()).toEqual(mx.take(restored, indices, 0).toFloat32());
+      const x = mx.fromFloat32(numbers(M * K, 9), [M, K]);
+      const wanted = mx.matmul(x, mx.transpose(restored)).toFloat32();
+      expectClose(mx.quantizedMatmul(x, quantized).toFloat32(), [...wanted], 1e-4);
     });
   });
 });

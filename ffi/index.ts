@@ -105,7 +105,9 @@ export { asPhase, clockOperations, type OperationClock } from "./operation-clock
 export { addmm, matmul } from "./product.ts";
 export {
   dequantize,
+  dequantizeRows,
   type Packing,
+  type QuantizationMode,
   quantize,
   type Quantized,
   quantizedMatmul,

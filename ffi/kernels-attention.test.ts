@@ -27,8 +27,7 @@ describe.skipIf(!kernels).each(instructionSets)("attention for %s", (name) => {
   }
 
   /** [heads, 2 * span - 1] */
-  const biases = ({ span, heads }: Case) =>
-    span ? numbers(heads * (2 * span - 1), 6) : undefined;
+  const biases = ({ span, heads }: Case) => (span ? numbers(heads * (2 * span - 1), 6) : undefined);
 
   /** Each row alone, by mlx's own attention. */
   function plain(qkv: readonly mx.Tensor[], past: readonly mx.Tensor[], c: Case): Float32Array {

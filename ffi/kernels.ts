@@ -1,6 +1,7 @@
 import { setBlasThreads } from "./blas.ts";
 import { MlxError } from "./error.ts";
 import { nativeKernels } from "./library.ts";
+import { optionalTensor } from "./optional.ts";
 import { slot } from "./slot.ts";
 import { openDevice, stream } from "./stream.ts";
 import { pointer, result, type Tensor } from "./tensor.ts";
@@ -70,13 +71,8 @@ export interface LookUp {
 /** Attention by kernels takes no wider heads. */
 export const MAX_KERNEL_HEAD_DIM = 512;
 
-const NO_TENSOR = 0;
 const UNLIMITED = -1;
 const noLengths = new Int32Array(1);
-
-function optional(tensor: Tensor | undefined): number {
-  return tensor ? pointer(tensor) : NO_TENSOR;
-}
 
 /** Fused and vectorised operations on f32 tensors. They check shapes and throw MlxError; results are lazy. */
 export class Kernels {
@@ -102,7 +98,7 @@ export class Kernels {
         pointer(x),
         pointer(weight),
         outputs,
-        optional(bias),
+        optionalTensor(bias),
         kind,
         stream(),
       ),
@@ -122,10 +118,10 @@ export class Kernels {
         slot,
         pointer(x),
         pointer(weight),
-        optional(bias),
+        optionalTensor(bias),
         pointer(residual),
-        optional(norm?.weight),
-        optional(norm?.bias),
+        optionalTensor(norm?.weight),
+        optionalTensor(norm?.bias),
         norm?.eps ?? 0,
         stream(),
       ),
@@ -144,16 +140,16 @@ export class Kernels {
         slot,
         pointer(x),
         pointer(gate.weight),
-        optional(gate.bias),
-        optional(up?.weight),
-        optional(up?.bias),
+        optionalTensor(gate.bias),
+        optionalTensor(up?.weight),
+        optionalTensor(up?.bias),
         gate.outputs,
         activationNumbers[activation],
         pointer(down.weight),
-        optional(down.bias),
+        optionalTensor(down.bias),
         pointer(residual),
-        optional(norm?.weight),
-        optional(norm?.bias),
+        optionalTensor(norm?.weight),
+        optionalTensor(norm?.bias),
         norm?.eps ?? 0,
         stream(),
       ),
@@ -170,8 +166,8 @@ export class Kernels {
         pointer(gate.weight),
         pointer(up.weight),
         gate.outputs,
-        optional(gate.bias),
-        optional(up.bias),
+        optionalTensor(gate.bias),
+        optionalTensor(up.bias),
         activationNumbers[activation],
         stream(),
       ),
@@ -189,8 +185,8 @@ export class Kernels {
         pointer(q),
         pointer(k),
         pointer(v),
-        optional(past?.keys),
-        optional(past?.values),
+        optionalTensor(past?.keys),
+        optionalTensor(past?.values),
         addressable(lengths),
         addressable(attended),
         lengths.length,
@@ -199,7 +195,7 @@ export class Kernels {
         scale,
         causal,
         radius,
-        optional(rows.relativeBias),
+        optionalTensor(rows.relativeBias),
         stream(),
       ),
     );
@@ -219,7 +215,7 @@ export class Kernels {
         pointer(x),
         pointer(layer.weight),
         layer.outputs,
-        optional(layer.bias),
+        optionalTensor(layer.bias),
         addressable(lengths),
         addressable(attended),
         lengths.length,
@@ -227,7 +223,7 @@ export class Kernels {
         scale,
         causal,
         radius,
-        optional(rows.relativeBias),
+        optionalTensor(rows.relativeBias),
         stream(),
       ),
     );
@@ -241,7 +237,7 @@ export class Kernels {
         slot,
         pointer(x),
         pointer(weight),
-        optional(bias),
+        optionalTensor(bias),
         eps,
         stream(),
       ),
@@ -276,12 +272,12 @@ export class Kernels {
         slot,
         pointer(first.indices),
         pointer(first.table),
-        optional(second?.indices),
-        optional(second?.table),
-        optional(third?.indices),
-        optional(third?.table),
-        optional(norm?.weight),
-        optional(norm?.bias),
+        optionalTensor(second?.indices),
+        optionalTensor(second?.table),
+        optionalTensor(third?.indices),
+        optionalTensor(third?.table),
+        optionalTensor(norm?.weight),
+        optionalTensor(norm?.bias),
         norm?.eps ?? 0,
         stream(),
       ),

@@ -1,3 +1,5 @@
+import { pointer, type Tensor } from "./tensor.ts";
+
 const HAS_VALUE = 4294967296;
 const bits = new Uint32Array(1);
 const floats = new Float32Array(bits.buffer);
@@ -12,4 +14,12 @@ export function optionalFloat(value: number | undefined): number {
   if (value === undefined) return 0;
   floats[0] = value;
   return HAS_VALUE + bits[0]!;
+}
+
+/** A `mlx_array` that is not there. */
+export const NO_TENSOR = 0;
+
+/** A `mlx_array` that may be missing. */
+export function optionalTensor(tensor: Tensor | undefined): number {
+  return tensor ? pointer(tensor) : NO_TENSOR;
 }

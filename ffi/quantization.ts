@@ -1,31 +1,39 @@
 import { type Dtype, dtypeCode } from "./dtype.ts";
+import { take } from "./indexing.ts";
 import { mlx } from "./library.ts";
-import { optionalInt } from "./optional.ts";
+import { NO_TENSOR, optionalInt, optionalTensor } from "./optional.ts";
 import { slot } from "./slot.ts";
 import { stream } from "./stream.ts";
 import { pointer, result, type Tensor } from "./tensor.ts";
 import { results } from "./vector.ts";
 
-/** How weights are packed: `bits` per element, one scale and bias per `groupSize` elements of a row. */
+/**
+ * What a packed element stands for: `affine` a whole number times the scale of its group plus the bias of its group;
+ * the others a small float (OCP Microscaling, NVFP4) times the scale of its group, an 8-bit float.
+ */
+export type QuantizationMode = "affine" | "mxfp4" | "nvfp4" | "mxfp8";
+
+/** How weights are packed: `bits` per element, one scale per `groupSize` elements of a row. */
 export interface Packing {
   readonly groupSize: number;
   readonly bits: number;
+  readonly mode: QuantizationMode;
 }
 
-/** Affinely quantized weights: w = packed · scale + bias, group by group. */
+/** Quantized weights [N, K]. */
 export interface Quantized {
+  readonly packing: Packing;
   /** [N, K · bits / 32] uint32. */
   readonly packed: Tensor;
-  /** [N, K / groupSize]. */
+  /** [N, K / groupSize], floats for `affine` and uint8 otherwise. */
   readonly scales: Tensor;
-  /** [N, K / groupSize]. */
-  readonly biases: Tensor;
+  /** [N, K / groupSize], for `affine` alone. */
+  readonly biases?: Tensor | undefined;
 }
 
-const MODE = "affine";
-
-/** Packs w [N, K]. */
-export function quantize(w: Tensor, { groupSize, bits }: Packing): Quantized {
+/** Packs w [N, K]. The group size must divide K. */
+export function quantize(w: Tensor, packing: Packing): Quantized {
+  const { groupSize, bits, mode } = packing;
   const [packed, scales, biases] = results(
     "quantize",
     mlx.mlx_quantize(
@@ -33,40 +41,53 @@ export function quantize(w: Tensor, { groupSize, bits }: Packing): Quantized {
       pointer(w),
       optionalInt(groupSize),
       optionalInt(bits),
-      MODE,
-      0,
+      mode,
+      NO_TENSOR,
       stream(),
     ),
   );
-  return { packed: packed!, scales: scales!, biases: biases! };
+  return { packing, packed: packed!, scales: scales!, biases };
 }
 
-/** The weights [N, K] in the type of the scales, or in another. */
-export function dequantize(w: Quantized, { groupSize, bits }: Packing, dtype?: Dtype): Tensor {
+/** The weights [N, K] in `dtype`; without it in that of the scales, or bfloat16 where these are 8-bit floats. */
+export function dequantize({ packing, ...w }: Quantized, dtype?: Dtype): Tensor {
+  const { groupSize, bits, mode } = packing;
   return result(
     "dequantize",
     mlx.mlx_dequantize(
       slot,
       pointer(w.packed),
       pointer(w.scales),
-      pointer(w.biases),
+      optionalTensor(w.biases),
       optionalInt(groupSize),
       optionalInt(bits),
-      MODE,
-      0,
+      mode,
+      NO_TENSOR,
       optionalInt(dtype === undefined ? undefined : dtypeCode(dtype)),
       stream(),
     ),
   );
 }
 
+/** Rows of the weights, [M] int32 indices -> [M, K] as `dequantize`. Indices must lie within them. */
+export function dequantizeRows(w: Quantized, indices: Tensor): Tensor {
+  const { packing, packed, scales, biases } = w;
+  const rows = {
+    packing,
+    packed: take(packed, indices, 0),
+    scales: take(scales, indices, 0),
+    biases: biases && take(biases, indices, 0),
+  };
+  return dequantize(rows);
+}
+
 /** x [..., K] times wᵀ, w [N, K] -> [..., N]; with `transposed` false x [..., N] times w. */
 export function quantizedMatmul(
   x: Tensor,
-  w: Quantized,
-  { groupSize, bits }: Packing,
+  { packing, ...w }: Quantized,
   transposed = true,
 ): Tensor {
+  const { groupSize, bits, mode } = packing;
   return result(
     "quantizedMatmul",
     mlx.mlx_quantized_matmul(
@@ -74,11 +95,11 @@ export function quantizedMatmul(
       pointer(x),
       pointer(w.packed),
       pointer(w.scales),
-      pointer(w.biases),
+      optionalTensor(w.biases),
       transposed,
       optionalInt(groupSize),
       optionalInt(bits),
-      MODE,
+      mode,
       stream(),
     ),
   );

@@ -1,9 +1,15 @@
-import type { Tensor } from "../../ffi/index.ts";
-import type { StoredTensor } from "./safetensors-header.ts";
+import type { Packing, Quantized, Tensor } from "../../ffi/index.ts";
 
-/** Where a tensor lies. */
-export interface TensorLocation extends StoredTensor {
+/** A tensor of a checkpoint, and where it lies. */
+export interface TensorLocation {
   readonly file: string;
+  /** In the format's own spelling: F32, BF16, Q8_0 … or, where `packing` says more, `4-bit`. */
+  readonly dtype: string;
+  /** Of a quantised matrix that of the numbers it stands for. */
+  readonly shape: readonly number[];
+  readonly byteLength: number;
+  /** How a matrix is quantised that is given so. */
+  readonly packing?: Packing;
 }
 
 /** The tensors of a checkpoint, whatever the format of its files. */
@@ -11,10 +17,10 @@ export interface TensorFiles {
   /** The directory or the file, to be named in errors. */
   readonly path: string;
   readonly locations: ReadonlyMap<string, TensorLocation>;
-  /** What most bytes are stored as, in the format's own spelling: F32, BF16, Q8_0 … */
+  /** What most bytes are stored as, in the spelling of the locations. */
   readonly storedDtype: string;
-  /** The tensor of one of the locations, outside of every scope: the same one each time. */
-  tensor(name: string): Tensor;
+  /** The tensor of one of the locations, outside of every scope: the same one each time. Quantised where it has a packing. */
+  tensor(name: string): Tensor | Quantized;
   /**
    * The same without its elements being read: for computing on the CPU with few of its rows at a time. undefined
    * where the format, the type or the library does not allow it.
@@ -24,14 +30,13 @@ export interface TensorFiles {
   opened(): Iterable<Tensor>;
 }
 
-/** The type that most bytes of these tensors have, of the types `counted`. */
+/** The type that most bytes of these tensors have. */
 export function prevailingDtype(
-  tensors: Iterable<StoredTensor>,
-  counted: (dtype: string) => boolean = () => true,
+  tensors: Iterable<Pick<TensorLocation, "dtype" | "byteLength">>,
 ): string {
   const bytesOf = new Map<string, number>();
-  for (const { dtype, begin, end } of tensors) {
-    if (counted(dtype)) bytesOf.set(dtype, (bytesOf.get(dtype) ?? 0) + end - begin);
+  for (const { dtype, byteLength } of tensors) {
+    bytesOf.set(dtype, (bytesOf.get(dtype) ?? 0) + byteLength);
   }
   return [...bytesOf].sort(([, a], [, b]) => b - a)[0]?.[0] ?? "none";
 }

@@ -1,4 +1,5 @@
 import * as mx from "../../ffi/index.ts";
+import type { Quantized, Tensor } from "../../ffi/index.ts";
 import { CheckpointError, reasonOf } from "./error.ts";
 import type { TensorFiles } from "./tensor-files.ts";
 import { FLOATS, SafetensorsFiles } from "./weight-files.ts";
@@ -11,11 +12,24 @@ export interface WeightsOptions {
   readonly prefixes: readonly string[];
   /** float32 converts all tensors; stored leaves them as they are. */
   readonly computeDtype: "float32" | "stored";
+  /**
+   * Whether quantised matrices stay so for those who take them by `takeMatrix`, given the bytes of all tensors in
+   * f32. Absent: they are de-quantised. Asked only where there are any.
+   */
+  readonly keepQuantized?: ((float32Bytes: number) => boolean) | undefined;
+}
+
+const BYTES_PER_F32 = 4;
+
+/** A tensor or a quantised matrix, and what the files call it. */
+interface Found {
+  readonly storedName: string;
+  readonly stored: Tensor | Quantized;
 }
 
 interface DerivedTensor {
-  readonly tensor: mx.Tensor;
-  readonly sources: readonly mx.Tensor[];
+  readonly tensor: Tensor;
+  readonly sources: readonly Tensor[];
 }
 
 /**
@@ -25,21 +39,27 @@ interface DerivedTensor {
 export class Weights {
   /** What tensors are converted to. */
   readonly computeDtype: WeightsOptions["computeDtype"];
+  /** Whether some matrices are stored quantised. */
+  readonly areQuantized: boolean;
+  /** Whether `takeMatrix` gives quantised matrices. */
+  readonly stayQuantized: boolean;
   readonly #files: TensorFiles;
   readonly #prefix: string;
-  readonly #taken = new Map<string, mx.Tensor>();
+  readonly #taken = new Map<string, Tensor>();
   readonly #derived: DerivedTensor[] = [];
   #closed = false;
 
   constructor(files: TensorFiles, options: WeightsOptions) {
     this.#files = files;
     this.computeDtype = options.computeDtype;
+    this.areQuantized = [...files.locations.values()].some(({ packing }) => packing);
+    this.stayQuantized = this.areQuantized && (options.keepQuantized?.(this.float32Bytes) ?? false);
     const names = [...files.locations.keys()];
     this.#prefix =
       options.prefixes.find((prefix) => names.some((name) => name.startsWith(prefix))) ?? "";
   }
 
-  /** Those of a directory. Nothing is read yet. Throws CheckpointError naming a missing or damaged file. */
+  /** Those of a directory, all dense. Nothing is read yet. Throws CheckpointError naming a missing or damaged file. */
   static open(directory: string, options: WeightsOptions): Weights {
     return new Weights(new SafetensorsFiles(directory), options);
   }
@@ -57,7 +77,16 @@ export class Weights {
   /** Bytes of all tensors as stored. */
   get byteLength(): number {
     let total = 0;
-    for (const { begin, end } of this.#files.locations.values()) total += end - begin;
+    for (const { byteLength } of this.#files.locations.values()) total += byteLength;
+    return total;
+  }
+
+  /** Bytes of all tensors if they were dense and in f32. */
+  get float32Bytes(): number {
+    let total = 0;
+    for (const { shape } of this.#files.locations.values()) {
+      total += shape.reduce((product, size) => product * size, BYTES_PER_F32);
+    }
     return total;
   }
 
@@ -67,37 +96,59 @@ export class Weights {
 
   /**
    * A tensor without the files' prefix in its name, outside of every scope, evaluated once the weights are closed.
-   * LayerNorm's `weight` and `bias` are also found under their old names `gamma` and `beta`. Throws CheckpointError
-   * where the tensor is missing, has another shape than `shape`, or is not of floating-point numbers.
+   * A quantised matrix is de-quantised. LayerNorm's `weight` and `bias` are also found under their old names `gamma`
+   * and `beta`. Throws CheckpointError where the tensor is missing, has another shape than `shape`, or is not of
+   * floating-point numbers.
    */
-  take(name: string, shape?: readonly number[]): mx.Tensor {
+  take(name: string, shape?: readonly number[]): Tensor {
     const tensor = this.takeOptional(name, shape);
     return tensor ?? this.#missing(name);
   }
 
   /** Like take; undefined where the tensor is missing. */
-  takeOptional(name: string, shape?: readonly number[]): mx.Tensor | undefined {
+  takeOptional(name: string, shape?: readonly number[]): Tensor | undefined {
     const found = this.#find(name, shape);
     if (found === undefined) return undefined;
-    let tensor = this.#taken.get(found.storedName);
-    if (tensor === undefined) {
-      tensor = mx.keep(this.#convert(found.stored));
-      this.#taken.set(found.storedName, tensor);
-    }
-    return tensor;
+    return this.#take(found.storedName, () => this.#dense(found.stored));
+  }
+
+  /** Like take, for layers that can compute with quantised matrices: where it `staysQuantized`, as it is stored. */
+  takeMatrix(name: string, shape: readonly number[]): Tensor | Quantized {
+    const { storedName, stored } = this.#find(name, shape) ?? this.#missing(name);
+    if (isDense(stored) || !this.stayQuantized) return this.take(name, shape);
+    partsOf(stored).forEach((part, i) => this.#take(`${storedName} ${i}`, () => part));
+    return stored;
+  }
+
+  /** Whether `takeMatrix` gives this matrix as it is stored, quantised. */
+  staysQuantized(name: string): boolean {
+    const storedName = this.#storedName(name);
+    if (storedName === undefined || !this.stayQuantized) return false;
+    return this.#files.locations.get(storedName)?.packing !== undefined;
+  }
+
+  /** These rows of a matrix [rows, width], in f32 [indices, width]. Otherwise like take; the matrix is not kept. */
+  takeRows(name: string, shape: readonly number[], indices: Int32Array): Tensor {
+    const { storedName, stored } = this.#find(name, shape) ?? this.#missing(name);
+    const matrix = this.#taken.get(storedName) ?? stored;
+    return this.#derive([matrix], () => {
+      const rows = mx.fromInt32(indices, [indices.length]);
+      const found = isDense(matrix) ? mx.take(matrix, rows, 0) : mx.dequantizeRows(matrix, rows);
+      return mx.astype(found, "float32");
+    });
   }
 
   /**
-   * Like take, for a table of which a forward reads few rows. On the CPU it stays in its file where it can, so that
-   * rows which never occur take no memory.
+   * Like takeMatrix, for a table of which a forward reads few rows. On the CPU it stays in its file where it can, so
+   * that rows which never occur take no memory.
    */
-  takeTable(name: string, shape: readonly [rows: number, width: number]): mx.Tensor {
+  takeTable(name: string, shape: readonly [rows: number, width: number]): Tensor | Quantized {
     const found = this.#find(name, shape);
     const mapped =
       found && this.computeDtype === "float32" && !this.#taken.has(found.storedName)
         ? this.#files.mapped(found.storedName)
         : undefined;
-    if (!found || !mapped) return this.take(name, shape);
+    if (!found || !mapped) return this.takeMatrix(name, shape);
     this.#taken.set(found.storedName, mx.keep(mapped));
     return mapped;
   }
@@ -109,16 +160,30 @@ export class Weights {
   derive(
     names: readonly string[],
     shape: readonly number[],
-    make: (sources: readonly mx.Tensor[]) => mx.Tensor,
-  ): mx.Tensor {
+    make: (sources: readonly Tensor[]) => Tensor,
+  ): Tensor {
     const sources = names.map((name) => this.#find(name, shape)?.stored ?? this.#missing(name));
-    const tensor = mx.scope(() => mx.keep(make(sources.map((stored) => this.#convert(stored)))));
+    return this.#derive(sources, () => make(sources.map((stored) => this.#dense(stored))));
+  }
+
+  #derive(sources: readonly (Tensor | Quantized)[], make: () => Tensor): Tensor {
+    const tensor = mx.scope(() => mx.keep(make()));
     // Where the files hold it as it is wanted, the source is the result.
-    this.#derived.push({ tensor, sources: sources.filter((source) => source !== tensor) });
+    const parts = sources.flatMap(partsOf).filter((source) => source !== tensor);
+    this.#derived.push({ tensor, sources: parts });
     return tensor;
   }
 
-  #find(name: string, shape: readonly number[] | undefined) {
+  #take(key: string, make: () => Tensor): Tensor {
+    let tensor = this.#taken.get(key);
+    if (tensor === undefined) {
+      tensor = mx.scope(() => mx.keep(make()));
+      this.#taken.set(key, tensor);
+    }
+    return tensor;
+  }
+
+  #find(name: string, shape: readonly number[] | undefined): Found | undefined {
     if (this.#closed) throw new Error(`tensor "${name}" was taken after the weights were closed`);
     const storedName = this.#storedName(name);
     const location = storedName === undefined ? undefined : this.#files.locations.get(storedName);
@@ -128,7 +193,7 @@ export class Weights {
         `tensor "${storedName}" in ${location.file} has the shape [${location.shape.join(", ")}], expected is [${shape.join(", ")}]; config.json and weights do not belong together`,
       );
     }
-    if (!FLOATS.has(location.dtype)) {
+    if (!location.packing && !FLOATS.has(location.dtype)) {
       throw new CheckpointError(
         `tensor "${storedName}" in ${location.file} is of the type ${location.dtype}, expected are floating-point numbers (${[...FLOATS].join(", ")})`,
       );
@@ -164,14 +229,14 @@ export class Weights {
       mx.evaluate(tensor);
       for (const source of sources) if (!taken.has(source)) source.free();
     }
-    // What was freed is of no use to the forward passes.
-    if (this.#derived.length > 0) mx.clearCache();
   }
 
   #freeUntaken(): void {
     const taken = new Set(this.#taken.values());
     for (const { tensor } of this.#derived) taken.add(tensor);
     for (const tensor of this.#files.opened()) if (!taken.has(tensor)) tensor.free();
+    // What was freed is of no use to the forward passes.
+    mx.clearCache();
   }
 
   #storedName(name: string): string | undefined {
@@ -180,10 +245,24 @@ export class Weights {
     return candidates.find((candidate) => this.#files.locations.has(candidate));
   }
 
-  #convert(stored: mx.Tensor): mx.Tensor {
+  #dense(stored: Tensor | Quantized): Tensor {
+    return this.#convert(isDense(stored) ? stored : mx.dequantize(stored));
+  }
+
+  #convert(stored: Tensor): Tensor {
     if (this.computeDtype === "stored" || stored.dtype === "float32") return stored;
     return mx.astype(stored, "float32");
   }
+}
+
+function isDense(stored: Tensor | Quantized): stored is Tensor {
+  return stored instanceof mx.Tensor;
+}
+
+function partsOf(stored: Tensor | Quantized): readonly Tensor[] {
+  if (isDense(stored)) return [stored];
+  const { packed, scales, biases } = stored;
+  return biases ? [packed, scales, biases] : [packed, scales];
 }
 
 function sameShape(a: readonly number[], b: readonly number[]): boolean {

@@ -4,7 +4,7 @@ import { flag } from "./flag-table.ts";
 import { flagsSchema } from "./flags.ts";
 import { onOff, text } from "./values.ts";
 
-const { modelsDir, device, memoryLimit, cacheLimit, help } = flagsSchema.shape;
+const { modelsDir, device, cpuDequantize, memoryLimit, cacheLimit, help } = flagsSchema.shape;
 
 export const modelFlags = {
   model: flag(text("a directory or a repository name").optional(), {
@@ -31,7 +31,7 @@ export const outputFlags = {
   }),
 };
 
-export const resourceFlags = { device, memoryLimit, cacheLimit, help };
+export const resourceFlags = { device, cpuDequantize, memoryLimit, cacheLimit, help };
 
 /** The flag that reads texts from a file. */
 export function fileFlag() {

@@ -208,6 +208,12 @@ export const flagsSchema = z.object({
     default: "auto",
     help: "Where the model runs; auto is the GPU where Metal is available, else the CPU.",
   }),
+  cpuDequantize: flag(oneOf(["auto", "on", "off"]), {
+    group: "Resources",
+    placeholder: "auto|on|off",
+    default: "auto",
+    help: "Quantised weights on the CPU: on converts them to f32 at load, off keeps them small, which is slow. auto converts where three quarters of the free memory suffice. The GPU computes with them as they are.",
+  }),
   memoryLimit: flag(byteSize(2 ** 20).optional(), {
     group: "Resources",
     placeholder: "SIZE",

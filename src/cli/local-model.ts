@@ -16,6 +16,7 @@ export interface LocalModelFlags {
   readonly model?: string | undefined;
   readonly modelsDir?: string | undefined;
   readonly device: WorkerSettings["device"];
+  readonly cpuDequantize: WorkerSettings["cpuDequantize"];
   readonly memoryLimit?: number | undefined;
   readonly cacheLimit: number;
 }
@@ -49,7 +50,8 @@ export class LocalModel implements Disposable {
     if (use === "embed" && kind === "reranker") {
       throw new Error(`${name} is not an embedding model; mlxcel rerank runs rerankers`);
     }
-    const { device, memoryLimit: memoryLimitBytes, cacheLimit: cacheLimitBytes } = flags;
+    const { device, cpuDequantize } = flags;
+    const { memoryLimit: memoryLimitBytes, cacheLimit: cacheLimitBytes } = flags;
     const host = hostOf(
       {
         id,
@@ -57,7 +59,10 @@ export class LocalModel implements Disposable {
         isDefault: flags.model === undefined,
         queueDepth: 1,
         requestTimeoutMs: Number.POSITIVE_INFINITY,
-        worker: { kind, directory, device, memoryLimitBytes, cacheLimitBytes, ...own },
+        worker: {
+          ...{ kind, directory, device, cpuDequantize },
+          ...{ memoryLimitBytes, cacheLimitBytes, ...own },
+        },
       },
       SILENT,
     );

@@ -41,6 +41,8 @@ export async function serve(settings: ServeSettings): Promise<number> {
       const colour = colourWanted(process.stdout);
       warnOfCappedLength(settings.embedder, loaded.embedder);
       warnOfCappedLength(settings.reranker, loaded.reranker);
+      logNotes(settings.embedder, loaded.embedder, logger);
+      logNotes(settings.reranker, loaded.reranker, logger);
       process.stdout.write(banner(settings, loaded, server.url, colour));
       await stopSignal;
     }
@@ -110,6 +112,14 @@ function warnOfCappedLength(
   process.stderr.write(
     `mlxcel: --embedding-max-length ${asked} is capped to ${info.maxLength}, the limit of ${settings.id}\n`,
   );
+}
+
+function logNotes(
+  settings: ModelSettings | undefined,
+  info: ModelInfo | undefined,
+  logger: Logger,
+): void {
+  for (const note of info?.loadNotes ?? []) logger.info(note, { model: settings?.id });
 }
 
 /** Resolves to undefined when the process is told to stop, from `ignoredMs` from now on. */

@@ -117,6 +117,7 @@ function modelSettings(
       ...own,
       directory,
       device: flags.device,
+      cpuDequantize: flags.cpuDequantize,
       batchTokens: flags.batchTokens,
       requestTokens: flags.maxTokensPerRequest || undefined,
       memoryLimitBytes: flags.memoryLimit,

@@ -29,12 +29,3 @@ export function parseConfig<Schema extends z.ZodType>(
   const problems = parsed.error.issues.map(({ path, message }) => `${path.join(".")}: ${message}`);
   throw new CheckpointError(`${file}: ${problems.join("; ")}`);
 }
-
-/** Weights packed by MLX need other layers than this version has: stop before a missing tensor confuses. */
-export function refuseQuantised(config: Readonly<Record<string, unknown>>): void {
-  const key = ["quantization", "quantization_config"].find((name) => config[name] != null);
-  if (key === undefined) return;
-  throw new CheckpointError(
-    `config.json: "${key}": quantised weights are not supported; use the checkpoint in f32, f16 or bf16`,
-  );
-}

@@ -121,7 +121,7 @@ describe("a setting that would change the numbers stops the load by name", () =>
     [{ rope_scaling: { rope_type: "dynamic", factor: 2 } }, /rope_scaling\.rope_type: "dynamic"/],
     [{ rope_parameters: { rope_type: "default", rope_theta: 1e6 } }, /rope_parameters/],
     [{ attention_bias: true }, /q_proj\.bias.*missing/],
-    [{ quantization: { bits: 4 } }, /"quantization"/],
+    [{ quantization: { bits: 7 } }, /quantization\.bits: 7/],
   ] as const)("Gemma 3 %j", (settings, message) => {
     const copy = new CheckpointCopy("gemma3-embed").set("config.json", settings);
     expect(() => load(copy)).toThrow(CheckpointError);

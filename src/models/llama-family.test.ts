@@ -133,7 +133,7 @@ describe("a setting that would change the numbers stops the load by name", () =>
     ["llama-bidirec", { head_dim: null }, /q_proj\.weight.*\[64, 48\].*\[48, 48\]/],
     ["llama-bidirec", { head_dim: null, num_attention_heads: 10 }, /10 heads do not divide/],
     ["ministral3-embed", { rope_parameters: { rope_theta: 1e6 } }, /llama_4_scaling_beta/],
-    ["ministral3-embed", { quantization_config: { bits: 8 } }, /"quantization_config"/],
+    ["ministral3-embed", { quantization_config: { quant_method: "fp8" } }, /quant_method: "fp8"/],
   ] as const)("%s %j", (name, settings, message) => {
     const copy = new CheckpointCopy(name).set("config.json", settings);
     expect(() => load(copy)).toThrow(CheckpointError);

@@ -8,13 +8,11 @@ import { requireKnownActivation } from "./declared-activation.ts";
 import { requireBothTexts, requireFittingTemplate } from "./fitting-template.ts";
 import { loadYesNoReranker } from "./load-yes-no-reranker.ts";
 import { maxLength } from "./max-length.ts";
-import { openWeights } from "./open-weights.ts";
+import { openWeights, type WeightsPlacement } from "./open-weights.ts";
 import { familyOf } from "./registry.ts";
 
-export interface RerankerOptions {
+export interface RerankerOptions extends WeightsPlacement {
   readonly directory: string;
-  /** The device that this thread opened. */
-  readonly device: "cpu" | "gpu";
   /** Can only lower the checkpoint's limit. */
   readonly maxLength?: number | undefined;
 }
@@ -46,8 +44,7 @@ function loadClassifier(checkpoint: Checkpoint, options: RerankerOptions): Class
     );
   }
   requireKnownActivation(config);
-  const weights = openWeights(checkpoint, family, options.device);
-  const { storedDtype, byteLength: weightBytes } = weights;
+  const { weights, facts } = openWeights(checkpoint, family, options);
   const classifier = family.loadClassifier(config, weights);
   weights.close();
   const tokenizer = Tokenizer.of(checkpoint);
@@ -66,8 +63,7 @@ function loadClassifier(checkpoint: Checkpoint, options: RerankerOptions): Class
       flag: options.maxLength,
       specials: tokenizer.pairSpecials,
     }),
-    storedDtype,
-    weightBytes,
+    ...facts,
   });
 }
 

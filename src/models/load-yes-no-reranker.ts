@@ -5,12 +5,10 @@ import { YesNoPrompt } from "../pipeline/yes-no-prompt.ts";
 import { YesNoReranker, type YesNoParts } from "../pipeline/yes-no-reranker.ts";
 import { Tokenizer } from "../tokenizer/tokenizer.ts";
 import { maxLength } from "./max-length.ts";
-import { openWeights } from "./open-weights.ts";
+import { openWeights, type WeightsPlacement } from "./open-weights.ts";
 import { loadPartialLanguageModel, qwen3 } from "./qwen3.ts";
 
-export interface YesNoOptions {
-  /** The device that this thread opened. */
-  readonly device: "cpu" | "gpu";
+export interface YesNoOptions extends WeightsPlacement {
   /** Can only lower the checkpoint's limit. */
   readonly maxLength?: number | undefined;
 }
@@ -29,9 +27,8 @@ export function readYesNoParts(checkpoint: Checkpoint, options: YesNoOptions): Y
   const { directory, config, limits } = checkpoint;
   requireArchitecture(checkpoint);
   const tokenizer = Tokenizer.of(checkpoint);
-  const weights = openWeights(checkpoint, qwen3, options.device);
-  const { storedDtype, byteLength: weightBytes } = weights;
-  const { decoder, readHead } = loadPartialLanguageModel(config, weights);
+  const { weights, facts } = openWeights(checkpoint, qwen3, options);
+  const { decoder, takeHead } = loadPartialLanguageModel(config, weights);
   const positions = Math.min(decoder.maxPositions, PUBLISHED_MAX_LENGTH);
   // the prompt itself refuses a limit that it does not fit
   const limit = maxLength(
@@ -46,17 +43,17 @@ export function readYesNoParts(checkpoint: Checkpoint, options: YesNoOptions): Y
       `tokenizer.json has ids up to ${tokenizer.vocabSize - 1}, config.json a vocab_size of ${decoder.vocabSize}; they do not belong together`,
     );
   }
+  const answerHead = takeHead([prompt.yes, prompt.no]);
   weights.close();
   return {
     name: basename(directory),
     family: qwen3.modelType,
     decoder,
-    answerHead: readHead([prompt.yes, prompt.no]),
+    answerHead,
     tokenizer,
     prompt,
     maxLength: limit,
-    storedDtype,
-    weightBytes,
+    ...facts,
   };
 }
 

@@ -8,13 +8,11 @@ import { Tokenizer } from "../tokenizer/tokenizer.ts";
 import { requireFittingTemplate } from "./fitting-template.ts";
 import { loadLateInteraction } from "./load-late-interaction.ts";
 import { maxLength } from "./max-length.ts";
-import { computeDtypeOn, openWeights } from "./open-weights.ts";
+import { computeDtypeOn, openWeights, type WeightsPlacement } from "./open-weights.ts";
 import { familyOf } from "./registry.ts";
 
-export interface LoadOptions {
+export interface LoadOptions extends WeightsPlacement {
   readonly directory: string;
-  /** The device that this thread opened. */
-  readonly device: "cpu" | "gpu";
   /** Overrides the checkpoint's pooling. */
   readonly pooling?: keyof typeof poolingFlag | undefined;
   /** Can only lower the checkpoint's limit. */
@@ -36,8 +34,7 @@ export function loadEmbeddingModel(options: LoadOptions): EmbeddingModel {
   const checkpoint = readCheckpoint(directory);
   const { prompts, defaultPromptName } = checkpoint;
   const family = familyOf(checkpoint);
-  const weights = openWeights(checkpoint, family, device);
-  const { storedDtype, byteLength: weightBytes } = weights;
+  const { weights, facts } = openWeights(checkpoint, family, options);
   const encoder = family.load(checkpoint.config, weights);
   weights.close();
   const tokenizer = Tokenizer.of(checkpoint);
@@ -70,7 +67,6 @@ export function loadEmbeddingModel(options: LoadOptions): EmbeddingModel {
         specials: tokenizer.singleSpecials,
       }),
     normalize,
-    storedDtype,
-    weightBytes,
+    ...facts,
   });
 }

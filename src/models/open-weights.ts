@@ -1,7 +1,8 @@
 import type { Checkpoint } from "../checkpoint/checkpoint.ts";
 import { GgufTensors } from "../checkpoint/gguf/tensors.ts";
+import { readQuantization } from "../checkpoint/quantization.ts";
+import { SafetensorsFiles } from "../checkpoint/weight-files.ts";
 import { Weights, type WeightsOptions } from "../checkpoint/weights.ts";
-import { refuseQuantised } from "./config.ts";
 import type { ModelFamily } from "./family.ts";
 
 /** On CPU half-precision arithmetic is slower and less exact than f32. */
@@ -9,16 +10,67 @@ export function computeDtypeOn(device: "cpu" | "gpu"): WeightsOptions["computeDt
   return device === "cpu" ? "float32" : "stored";
 }
 
-/** The tensors of a checkpoint. Throws CheckpointError where they are quantised, missing or damaged. */
+/** Whether quantised weights become f32 on the CPU: `auto` where memory allows it. */
+export type CpuDequantize = "auto" | "on" | "off";
+
+export interface WeightsPlacement {
+  /** The device that this thread opened. */
+  readonly device: "cpu" | "gpu";
+  /** auto where absent. */
+  readonly cpuDequantize?: CpuDequantize | undefined;
+}
+
+/** What is told of the weights of a loaded model. */
+export interface WeightFacts {
+  readonly storedDtype: string;
+  readonly weightBytes: number;
+  /** What the log says once about how they were loaded. */
+  readonly loadNotes: readonly string[];
+}
+
+export interface OpenedWeights {
+  readonly weights: Weights;
+  readonly facts: WeightFacts;
+}
+
+/** The tensors of a checkpoint. Throws CheckpointError where they are missing, damaged or quantised in an unknown way. */
 export function openWeights(
   { transformerDirectory, gguf, config }: Checkpoint,
-  family: ModelFamily,
-  device: "cpu" | "gpu",
-): Weights {
-  refuseQuantised(config);
-  const computeDtype = family.needsFloat32 ? "float32" : computeDtypeOn(device);
-  const options = { prefixes: family.weightPrefixes, computeDtype };
-  return gguf
-    ? new Weights(new GgufTensors(gguf, computeDtype), options)
-    : Weights.open(transformerDirectory, options);
+  { weightPrefixes: prefixes, needsFloat32 }: ModelFamily,
+  { device, cpuDequantize = "auto" }: WeightsPlacement,
+): OpenedWeights {
+  const freeBytes = process.availableMemory();
+  const isDequantized = (float32Bytes: number) =>
+    device === "cpu" &&
+    (cpuDequantize === "auto" ? leavesRoom(float32Bytes, freeBytes) : cpuDequantize === "on");
+  const computeDtype = needsFloat32 ? "float32" : computeDtypeOn(device);
+  const files = gguf
+    ? new GgufTensors(gguf, computeDtype)
+    : new SafetensorsFiles(transformerDirectory, readQuantization(config));
+  const keepQuantized = (float32Bytes: number) => !isDequantized(float32Bytes);
+  const weights = new Weights(files, { prefixes, computeDtype, keepQuantized });
+  const { storedDtype, byteLength: weightBytes } = weights;
+  const isNoteworthy = device === "cpu" && weights.areQuantized;
+  const loadNotes = isNoteworthy ? [dequantizationNote(weights, freeBytes)] : [];
+  return { weights, facts: { storedDtype, weightBytes, loadNotes } };
+}
+
+/** A quarter of the free memory is for what the network computes. */
+const WEIGHTS_SHARE = 0.75;
+
+/** Whether weights in f32 leave memory to compute in. */
+export function leavesRoom(float32Bytes: number, freeBytes: number): boolean {
+  return float32Bytes <= WEIGHTS_SHARE * freeBytes;
+}
+
+function dequantizationNote(weights: Weights, freeBytes: number): string {
+  const { storedDtype, float32Bytes, stayQuantized } = weights;
+  const sizes = `${mebibytes(float32Bytes)} in f32, ${mebibytes(freeBytes)} of memory free`;
+  return stayQuantized
+    ? `${storedDtype} weights stay quantised, which is slow on the CPU (${sizes}; --cpu-dequantize on makes them dense)`
+    : `${storedDtype} weights de-quantised once for the CPU (${sizes}; --cpu-dequantize off keeps them small)`;
+}
+
+function mebibytes(bytes: number): string {
+  return `${Math.ceil(bytes / 2 ** 20)} MiB`;
 }

@@ -61,11 +61,8 @@ function judgedTokens({ ids, lengths }: RaggedBatch, padId: number | null | unde
 /** A decoder and as much of its output head as is needed to compare the logits of a few tokens. */
 export interface PartialLanguageModel {
   readonly decoder: Decoder;
-  /**
-   * The rows of the head for these tokens, [tokens, hiddenSize] f32; the caller frees it. To be called once, after the
-   * weights are closed: the rest of the head is let go.
-   */
-  readHead(tokens: readonly number[]): Tensor;
+  /** The rows of the head for these tokens, [tokens, hiddenSize] f32. To be called before the weights are closed. */
+  takeHead(tokens: readonly number[]): Tensor;
 }
 
 /** Throws CheckpointError as `ModelFamily.load`. */
@@ -73,22 +70,13 @@ export function loadPartialLanguageModel(config: unknown, weights: Weights): Par
   const { tie_word_embeddings: tied } = parse(config);
   const decoder = load(config, weights);
   const { vocabSize, hiddenSize } = decoder;
-  const head = weights.take(tied ? "embed_tokens.weight" : "lm_head.weight", [
-    vocabSize,
-    hiddenSize,
-  ]);
+  const head = tied ? "embed_tokens" : "lm_head";
   return {
     decoder,
-    readHead(tokens) {
+    takeHead(tokens) {
       const ids = Int32Array.from(tokens);
-      requireRows(ids, vocabSize, "lm_head");
-      const rows = mx.scope(() => {
-        const indices = mx.fromInt32(ids, [ids.length]);
-        return mx.keep(mx.astype(mx.take(head, indices, 0), "float32"));
-      });
-      mx.evaluate(rows);
-      if (!tied) head.free();
-      return rows;
+      requireRows(ids, vocabSize, head);
+      return weights.takeRows(`${head}.weight`, [vocabSize, hiddenSize], ids);
     },
   };
 }

@@ -37,7 +37,7 @@ export function gatedMlp(
 ): ResidualLinear {
   const { width, inner, bias, downBias = bias, activation, norm } = shape;
   const downShape = { inputs: inner, outputs: width, bias: downBias };
-  const kernels = kernelsFor(weights);
+  const kernels = kernelsFor(weights, Object.values(names));
   if (kernels) {
     const { gate, up } = packedGate(kernels, weights, names, shape);
     const down = packedLayer(kernels, weights, [names.down], downShape);

@@ -1,5 +1,5 @@
 import * as mx from "../../ffi/index.ts";
-import type { Kernels, PackedLayer, Tensor } from "../../ffi/index.ts";
+import type { Kernels, PackedLayer, Quantized, Tensor } from "../../ffi/index.ts";
 import type { Weights } from "../checkpoint/weights.ts";
 import { kernelsFor } from "./kernels.ts";
 import type { LayerNorm } from "./norms.ts";
@@ -18,18 +18,43 @@ export interface LinearShape {
 
 /** x·Wᵀ + b from `<name>.weight` [out, in] and, with `bias`, `<name>.bias` [out]. */
 export function linear(weights: Weights, name: string, shape: LinearShape): Linear {
-  const kernels = kernelsFor(weights);
+  const kernels = kernelsFor(weights, [name]);
   if (kernels) {
     const layer = packedLayer(kernels, weights, [name], shape);
     return (x) => kernels.linear(x, layer);
   }
   const { inputs, outputs } = shape;
-  const weight = weights.take(`${name}.weight`, [outputs, inputs]);
+  const weight = weights.takeMatrix(`${name}.weight`, [outputs, inputs]);
+  const bias = shape.bias ? weights.take(`${name}.bias`, [outputs]) : undefined;
+  return weight instanceof mx.Tensor ? denseLinear(weight, bias) : quantizedLinear(weight, bias);
+}
+
+function denseLinear(weight: Tensor, bias: Tensor | undefined): Linear {
   // [out, in] -> [in, out], a view
   const transposed = mx.keep(mx.transpose(weight));
-  if (!shape.bias) return (x) => mx.matmul(x, transposed);
-  const bias = weights.take(`${name}.bias`, [outputs]);
-  return (x) => mx.addmm(bias, x, transposed);
+  return (x) => affine(x, transposed, bias);
+}
+
+function affine(x: Tensor, transposed: Tensor, bias: Tensor | undefined): Tensor {
+  return bias ? mx.addmm(bias, x, transposed) : mx.matmul(x, transposed);
+}
+
+/**
+ * On the CPU the matrix is made dense anew for each batch: mlx's quantised product unpacks it for each row, which
+ * takes longer from about eight rows on.
+ */
+function quantizedLinear(weight: Quantized, bias: Tensor | undefined): Linear {
+  if (mx.openDevice("auto") === "gpu") {
+    const product: Linear = (x) => mx.quantizedMatmul(x, weight);
+    return bias ? (x) => mx.add(product(x), bias) : product;
+  }
+  const dense = () => mx.astype(mx.dequantize(weight), "float32");
+  const kernels = mx.kernels();
+  if (kernels) {
+    const outputs = weight.packed.shape[0]!;
+    return (x) => kernels.linear(x, { weight: kernels.pack(dense()), bias, outputs });
+  }
+  return (x) => affine(x, mx.transpose(dense()), bias);
 }
 
 export interface ResidualLinearShape extends LinearShape {
@@ -43,7 +68,7 @@ export function residualLinear(
   name: string,
   { norm, ...shape }: ResidualLinearShape,
 ): ResidualLinear {
-  const kernels = kernelsFor(weights);
+  const kernels = kernelsFor(weights, [name]);
   if (kernels) {
     const layer = packedLayer(kernels, weights, [name], shape);
     return (x, residual) => kernels.linearResidual(x, layer, residual, norm?.parameters);

@@ -25,7 +25,7 @@ export function mlp(weights: Weights, names: MlpNames, shape: MlpShape): Residua
   const { width, inner, bias, activation, norm } = shape;
   const inputShape = { inputs: width, outputs: inner, bias };
   const outputShape = { inputs: inner, outputs: width, bias };
-  const kernels = kernelsFor(weights);
+  const kernels = kernelsFor(weights, Object.values(names));
   if (kernels) {
     const gate = packedLayer(kernels, weights, [names.input], inputShape);
     const down = packedLayer(kernels, weights, [names.output], outputShape);

@@ -27,7 +27,7 @@ export function selfAttention(
   names: ProjectionNames,
   shape: SelfAttentionShape,
 ): SelfAttention {
-  const kernels = kernelsFor(weights);
+  const kernels = kernelsFor(weights, Object.values(names));
   if (kernels) {
     const joint = "queryKeyValue" in names;
     const layer = joint

@@ -16,6 +16,7 @@ export interface ClassifierParts {
   readonly maxLength: number;
   readonly storedDtype: string;
   readonly weightBytes: number;
+  readonly loadNotes: readonly string[];
 }
 
 /** A cross-encoder: query and document in one row, and a head that gives the row one logit. */
@@ -25,6 +26,7 @@ export class ClassifierReranker implements Reranker {
   readonly vocabSize: number;
   readonly storedDtype: string;
   readonly weightBytes: number;
+  readonly loadNotes: readonly string[];
   readonly takesInstruction = false;
   readonly tokenizer: Tokenizer;
   readonly #name: string;
@@ -37,6 +39,7 @@ export class ClassifierReranker implements Reranker {
     this.vocabSize = parts.classifier.vocabSize;
     this.storedDtype = parts.storedDtype;
     this.weightBytes = parts.weightBytes;
+    this.loadNotes = parts.loadNotes;
     this.tokenizer = parts.tokenizer;
     this.#classifier = parts.classifier;
   }

@@ -57,6 +57,7 @@ export interface EmbeddingParts {
   readonly normalize?: NormalizeMode | undefined;
   readonly storedDtype: string;
   readonly weightBytes: number;
+  readonly loadNotes: readonly string[];
 }
 
 /** Texts in, vectors out: prompt, tokenizer, network, pooling, Dense and normalisation of one checkpoint. */
@@ -81,6 +82,7 @@ export class EmbeddingModel {
   readonly promptNames: readonly string[];
   readonly storedDtype: string;
   readonly weightBytes: number;
+  readonly loadNotes: readonly string[];
   readonly tokenizer: Tokenizer;
   readonly #name: string;
   readonly #encoder: Encoder;
@@ -103,6 +105,7 @@ export class EmbeddingModel {
     this.promptNames = Object.keys(parts.prompts.prompts);
     this.storedDtype = parts.storedDtype;
     this.weightBytes = parts.weightBytes;
+    this.loadNotes = parts.loadNotes;
     this.tokenizer = parts.tokenizer;
     this.#encoder = parts.encoder;
     this.#chain = parts.chain;

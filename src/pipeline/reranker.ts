@@ -34,6 +34,8 @@ export interface Reranker {
   readonly vocabSize: number;
   readonly storedDtype: string;
   readonly weightBytes: number;
+  /** What the log says once about how it was loaded. */
+  readonly loadNotes: readonly string[];
   /** Whether `instruction` means something to it. */
   readonly takesInstruction: boolean;
   readonly tokenizer: Tokenizer;

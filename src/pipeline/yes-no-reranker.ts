@@ -23,6 +23,7 @@ export interface YesNoParts {
   readonly maxLength: number;
   readonly storedDtype: string;
   readonly weightBytes: number;
+  readonly loadNotes: readonly string[];
 }
 
 /**
@@ -35,6 +36,7 @@ export class YesNoReranker implements Reranker {
   readonly vocabSize: number;
   readonly storedDtype: string;
   readonly weightBytes: number;
+  readonly loadNotes: readonly string[];
   readonly takesInstruction = true;
   readonly tokenizer: Tokenizer;
   readonly #name: string;
@@ -52,6 +54,7 @@ export class YesNoReranker implements Reranker {
     this.vocabSize = parts.decoder.vocabSize;
     this.storedDtype = parts.storedDtype;
     this.weightBytes = parts.weightBytes;
+    this.loadNotes = parts.loadNotes;
     this.tokenizer = parts.tokenizer;
     this.#decoder = parts.decoder;
     this.#answerHead = mx.keep(mx.transpose(parts.answerHead));

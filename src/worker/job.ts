@@ -117,6 +117,8 @@ export interface LoadedModel {
   /** Dtype that the weights are stored in. */
   readonly storedDtype: string;
   readonly weightBytes: number;
+  /** What the log says once about how it was loaded. */
+  readonly loadNotes: readonly string[];
   /** Tokens of one batch of a bulk job at the pace that was measured at start. */
   readonly batchTokens: number;
 }

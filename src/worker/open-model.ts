@@ -45,8 +45,11 @@ function openEmbedder(
   device: "cpu" | "gpu",
   events: EngineEvents,
 ): OpenModel {
-  const { directory, pooling, maxLength, normalize } = settings;
-  const model = loadEmbeddingModel({ directory, device, pooling, maxLength, normalize });
+  const { directory, cpuDequantize, pooling, maxLength, normalize } = settings;
+  const model = loadEmbeddingModel({
+    ...{ directory, device, cpuDequantize },
+    ...{ pooling, maxLength, normalize },
+  });
   const limits = batchLimits(settings, FULL_LENGTH_TEXTS * model.maxLength);
   const { engine, batchTokens } = run(
     embedderWorkload(model),
@@ -70,8 +73,8 @@ function openReranker(
   device: "cpu" | "gpu",
   events: EngineEvents,
 ): OpenModel {
-  const { directory, maxLength } = settings;
-  const model = loadReranker({ directory, device, maxLength });
+  const { directory, cpuDequantize, maxLength } = settings;
+  const model = loadReranker({ directory, device, cpuDequantize, maxLength });
   const limits = batchLimits(settings, FULL_LENGTH_PAIRS * model.maxLength);
   const { engine, batchTokens } = run(
     rerankerWorkload(model),
@@ -91,8 +94,11 @@ function loadedModel(
   device: "cpu" | "gpu",
   batchTokens: number,
 ): LoadedModel {
-  const { family, maxLength, vocabSize, storedDtype, weightBytes } = model;
-  return { family, maxLength, vocabSize, storedDtype, weightBytes, device, batchTokens };
+  const { family, maxLength, vocabSize, storedDtype, weightBytes, loadNotes } = model;
+  return {
+    ...{ family, maxLength, vocabSize, storedDtype, weightBytes, loadNotes },
+    ...{ device, batchTokens },
+  };
 }
 
 interface RunOptions {

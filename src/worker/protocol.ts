@@ -1,4 +1,5 @@
 /** Messages between a worker host (serving/) and its model worker (worker/). */
+import type { CpuDequantize } from "../models/open-weights.ts";
 import type { NormalizeMode } from "../pipeline/normalize.ts";
 import type { FailureWire } from "./failure.ts";
 import type { Job, ModelInfo, Result } from "./job.ts";
@@ -11,6 +12,8 @@ export interface WorkerSettings {
   /** The checkpoint's directory. */
   readonly directory: string;
   readonly device: "auto" | "gpu" | "cpu";
+  /** Whether quantised weights become f32 on the CPU; absent: auto. */
+  readonly cpuDequantize?: CpuDequantize | undefined;
   /** Overrides the checkpoint's pooling. */
   readonly pooling?: "mean" | "cls" | "last" | "max" | undefined;
   readonly normalize?: NormalizeMode | undefined;

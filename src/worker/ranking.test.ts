@@ -28,6 +28,7 @@ function newEngine(name: string, limits = NO_LIMITS) {
     vocabSize: model.vocabSize,
     storedDtype: model.storedDtype,
     weightBytes: model.weightBytes,
+    loadNotes: model.loadNotes,
     takesInstruction: model.takesInstruction,
     tokenizer: model.tokenizer,
     prepare: (query, instruction): PreparedQuery => {

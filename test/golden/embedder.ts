@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import * as mx from "../../ffi/index.ts";
 import { readCheckpoint } from "../../src/checkpoint/checkpoint.ts";
 import { loadEmbeddingModel } from "../../src/models/load.ts";
-import { openWeights } from "../../src/models/open-weights.ts";
+import { type CpuDequantize, openWeights } from "../../src/models/open-weights.ts";
 import { familyOf } from "../../src/models/registry.ts";
 import { raggedBatch } from "../../src/nn/ragged.ts";
 import { fixture } from "../fixtures/fixtures.ts";
@@ -11,14 +11,22 @@ import { expectClose, rawVectors, reference, rowOf, shuffled } from "./reference
 
 const device = mx.openDevice("cpu");
 
-/** `family`: the `model_type` of all of these fixtures. */
-export function describeEmbedders(family: string, fixtures: readonly string[]): void {
-  describe.each(fixtures)("%s", (name) => embedsAsReference(name, family));
+export interface EmbedderOptions {
+  readonly cpuDequantize?: CpuDequantize;
 }
 
-function embedsAsReference(name: string, family: string): void {
+/** `family`: the `model_type` of all of these fixtures. */
+export function describeEmbedders(
+  family: string,
+  fixtures: readonly string[],
+  options: EmbedderOptions = {},
+): void {
+  describe.each(fixtures)("%s", (name) => embedsAsReference(name, family, options));
+}
+
+function embedsAsReference(name: string, family: string, options: EmbedderOptions): void {
   const { cases, tolerance, ...facts } = reference(name);
-  const model = loadEmbeddingModel({ directory: fixture(name), device });
+  const model = loadEmbeddingModel({ directory: fixture(name), device, ...options });
   const rows = cases.map((wanted) => rowOf(model, wanted));
 
   test("the facts are those of the files", () => {
@@ -61,9 +69,9 @@ function embedsAsReference(name: string, family: string): void {
 
   test("the network's hidden states are the reference's, row by row and token by token", () => {
     const checkpoint = readCheckpoint(fixture(name));
-    const ownFamily = familyOf(checkpoint);
-    const weights = openWeights(checkpoint, ownFamily, device);
-    const encoder = ownFamily.load(checkpoint.config, weights);
+    const ofFamily = familyOf(checkpoint);
+    const { weights } = openWeights(checkpoint, ofFamily, { device, ...options });
+    const encoder = ofFamily.load(checkpoint.config, weights);
     weights.close();
     const indices = [...cases.keys()].filter((index) => cases[index]!.token_rows);
     expect(indices).toHaveLength(2);

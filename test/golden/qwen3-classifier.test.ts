@@ -34,7 +34,7 @@ describe("a row is judged by its last token", () => {
       Object.assign(config, { pad_token_id: padId }),
     );
     const checkpoint = readCheckpoint(directory);
-    const weights = openWeights(checkpoint, qwen3, device);
+    const { weights } = openWeights(checkpoint, qwen3, { device });
     const classifier = qwen3.loadClassifier!(checkpoint.config, weights);
     weights.close();
     const batch = raggedBatch(rows.map((ids) => ({ ids: Int32Array.from(ids) })));

@@ -35,6 +35,7 @@ function load(script: string): void {
       device: "cpu",
       storedDtype: "float32",
       weightBytes: 0,
+      loadNotes: [],
       batchTokens: 512,
     },
   });

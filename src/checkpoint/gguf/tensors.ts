@@ -43,11 +43,19 @@ export class GgufTensors implements TensorFiles {
       [...this.#tensors].map(([name, { type, shape, begin, end }]) => [
         name,
         // decoded tensors are f32 to those who take them
-        { file: header.path, dtype: FLOATS.has(type.name) ? type.name : "F32", shape, begin, end },
+        {
+          file: header.path,
+          dtype: FLOATS.has(type.name) ? type.name : "F32",
+          shape,
+          byteLength: end - begin,
+        },
       ]),
     );
     this.storedDtype = prevailingDtype(
-      [...header.tensors.values()].map(({ type, ...tensor }) => ({ ...tensor, dtype: type.name })),
+      [...header.tensors.values()].map(({ type, begin, end }) => ({
+        dtype: type.name,
+        byteLength: end - begin,
+      })),
     );
     const isHalf = computeDtype === "stored" && this.storedDtype !== "F32";
     this.#halfDtype = isHalf ? (this.storedDtype === "BF16" ? "bfloat16" : "float16") : undefined;

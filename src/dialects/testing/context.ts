@@ -15,6 +15,7 @@ export const INFO: EmbedderInfo = {
   device: "cpu",
   storedDtype: "float32",
   weightBytes: 4096,
+  loadNotes: [],
   batchTokens: 512,
 };
 
@@ -33,6 +34,7 @@ export const RERANKER_INFO: RerankerInfo = {
   device: "cpu",
   storedDtype: "float32",
   weightBytes: 4096,
+  loadNotes: [],
   batchTokens: 512,
 };
 
