@@ -9,6 +9,7 @@ import { isFile } from "../checkpoint/regular-file.ts";
 import { Weights, type WeightsOptions } from "../checkpoint/weights.ts";
 import { linear, type LinearShape } from "../nn/linear.ts";
 import { type Feature, loadDense } from "./dense.ts";
+import { ggufChain } from "./gguf-chain.ts";
 import { pool, type PooledRows, type Pooling, type PoolingMode } from "./pooling.ts";
 import { readPooling } from "./pooling-config.ts";
 
@@ -39,10 +40,11 @@ const POOLING_FOLDER = "1_Pooling";
 
 /**
  * Builds the chain that modules.json lists, in its order; without that file the pooling of 1_Pooling or the family,
- * and L2. Throws CheckpointError naming the module that does not fit.
+ * and L2; or that of a GGUF file. Throws CheckpointError naming the module that does not fit.
  */
 export function loadModuleChain(checkpoint: Checkpoint, options: ChainOptions): ModuleChain {
-  const { lateInteraction } = checkpoint;
+  const { lateInteraction, gguf } = checkpoint;
+  if (gguf) return ggufChain(gguf, options);
   return lateInteraction
     ? tokenChain(checkpoint, options, lateInteraction)
     : pooledChain(checkpoint, options);
@@ -52,7 +54,7 @@ function pooledChain(checkpoint: Checkpoint, options: ChainOptions): ModuleChain
   const { pooling: poolingModule, vectorModules } = splitChain(checkpoint);
   const stored: Pooling = poolingModule
     ? readPooling(join(checkpoint.directory, poolingModule.path))
-    : { modes: [ggufPooling(checkpoint, options) ?? options.defaultPooling], includePrompt: true };
+    : { modes: [options.defaultPooling], includePrompt: true };
   const pooling = options.pooling ? { ...stored, modes: [options.pooling] } : stored;
   const { forward, ...ending } = vectorSteps(checkpoint, vectorModules, {
     feature: "sentence_embedding",
@@ -143,25 +145,14 @@ function vectorSteps(
   return { outputSize, endsNormalized, forward };
 }
 
-/** What a GGUF file states. Throws CheckpointError where it wants the tokens left alone and no flag objects. */
-function ggufPooling({ gguf }: Checkpoint, { pooling }: ChainOptions): PoolingMode | undefined {
-  if (gguf?.pooling === "none" && pooling === undefined) {
-    throw new CheckpointError(
-      `${gguf.header.path} states no pooling (pooling_type 0); choose one by --pooling`,
-    );
-  }
-  return gguf?.pooling === "none" || gguf?.pooling === "rank" ? undefined : gguf?.pooling;
-}
-
 interface SplitChain {
   readonly pooling?: ModuleEntry | undefined;
   /** Dense and Normalize modules, in the order of the chain. */
   readonly vectorModules: readonly ModuleEntry[];
 }
 
-function splitChain({ modules, directory, gguf }: Checkpoint): SplitChain {
+function splitChain({ modules, directory }: Checkpoint): SplitChain {
   const normalize: ModuleEntry = { type: "Normalize", path: "" };
-  if (gguf) return { vectorModules: [normalize] };
   if (!modules) {
     const hasPooling = isFile(join(directory, POOLING_FOLDER, "config.json"));
     const pooling: ModuleEntry = { type: "Pooling", path: POOLING_FOLDER };

@@ -19,6 +19,8 @@ export interface Architecture {
   readonly layers: Readonly<Record<string, string>>;
   /** Added to stored values, by the file's name of the layer: norms that the file keeps as factors around 1. */
   readonly offsets?: Readonly<Record<string, number>>;
+  /** Layers, by the family's names, that pooled vectors go through in this order where the file has them. */
+  readonly projections?: readonly string[];
   /** config.json as the family reads it. Throws CheckpointError naming the key that is missing or unknown. */
   config(header: GgufHeader): Readonly<Record<string, unknown>>;
 }

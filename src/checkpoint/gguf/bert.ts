@@ -1,3 +1,5 @@
+import { CheckpointError } from "../error.ts";
+import type { GgufHeader } from "./header.ts";
 import { requireOneOf, rowsOf, type Architecture } from "./architecture.ts";
 
 /** BERT, and RoBERTa and XLM-RoBERTa: their files hold the position table from the first row that is used. */
@@ -25,6 +27,7 @@ export const bert: Architecture = {
   config(header) {
     const { metadata } = header;
     requireOneOf(metadata, "bert.attention.causal", [false]);
+    requireWholeHead(header);
     return {
       vocab_size: rowsOf(header, "token_embd.weight"),
       hidden_size: metadata.count("bert.embedding_length"),
@@ -37,3 +40,11 @@ export const bert: Architecture = {
     };
   },
 };
+
+/** Converters drop the pooler of BERT, without which its classifier is another one. */
+function requireWholeHead({ path, tensors }: GgufHeader): void {
+  if (tensors.has("cls.weight") || !tensors.has("cls.output.weight")) return;
+  throw new CheckpointError(
+    `${path} has the classifier of BERT without its pooler (tensor "cls.weight"); use the model in the safetensors format`,
+  );
+}

@@ -2,9 +2,10 @@ import { CheckpointError } from "../error.ts";
 import { COMMON_KEYS, type Architecture } from "./architecture.ts";
 import { bert } from "./bert.ts";
 import type { GgufHeader } from "./header.ts";
+import { gemmaEmbedding } from "./gemma-embedding.ts";
 import { qwen3 } from "./qwen3.ts";
 
-const architectures: readonly Architecture[] = [bert, qwen3];
+const architectures: readonly Architecture[] = [bert, qwen3, gemmaEmbedding];
 
 /** What a GGUF file is for, by its `pooling_type`: the way to pool, or ranking. */
 export type GgufPooling = "none" | "mean" | "cls" | "lasttoken" | "rank";

@@ -52,7 +52,7 @@ export function sentencePieceMerges(vocabulary: Vocabulary) {
   const vocab = new Map(tokens.map((token, id) => [spaced(token), id]));
   const underlined = { type: "Replace", pattern: { String: " " }, content: SPACE };
   return {
-    added_tokens: vocabulary.added(),
+    added_tokens: vocabulary.added(spaced),
     normalizer: metadata.flag("tokenizer.ggml.add_space_prefix", true)
       ? { type: "Sequence", normalizers: [{ type: "Prepend", prepend: SPACE }, underlined] }
       : underlined,
@@ -78,20 +78,31 @@ export function sentencePieceMerges(vocabulary: Vocabulary) {
   };
 }
 
-/** Every pair of tokens that is a token together, the best scored result first; among equals by the pair's ids. */
-function mergesOf(vocab: ReadonlyMap<string, number>, vocabulary: Vocabulary): [string, string][] {
+interface Merge {
+  readonly pair: [left: string, right: string];
+  readonly score: number;
+}
+
+/**
+ * Every pair of tokens that is a token together: the best scored results first, then the longest left parts. Runs of
+ * white space and the like, which were added for a purpose, come before all others; the file has no score for them.
+ */
+function mergesOf(vocab: ReadonlyMap<string, number>, vocabulary: Vocabulary): Merge["pair"][] {
   const scores = vocabulary.scores();
-  const merges: { pair: [string, string]; score: number; left: number; right: number }[] = [];
+  const merges: Merge[] = [];
   for (const [token, id] of vocab) {
-    if (!vocabulary.isOf("normal", id) && !vocabulary.isOf("userDefined", id)) continue;
+    const isAdded = vocabulary.isOf("userDefined", id);
+    if (!isAdded && !vocabulary.isOf("normal", id)) continue;
+    const score = isAdded ? Infinity : (scores[id] ?? 0);
     for (let cut = 1; cut < token.length; cut++) {
-      const pair: [string, string] = [token.slice(0, cut), token.slice(cut)];
-      const left = vocab.get(pair[0]);
-      const right = vocab.get(pair[1]);
-      if (left === undefined || right === undefined) continue;
-      merges.push({ pair, score: scores[id] ?? 0, left, right });
+      const pair: Merge["pair"] = [token.slice(0, cut), token.slice(cut)];
+      if (vocab.has(pair[0]) && vocab.has(pair[1])) merges.push({ pair, score });
     }
   }
-  merges.sort((a, b) => b.score - a.score || a.left - b.left || a.right - b.right);
-  return merges.map(({ pair }) => pair);
+  return merges.sort(byPriority).map(({ pair }) => pair);
+}
+
+function byPriority(a: Merge, b: Merge): number {
+  if (a.score !== b.score) return b.score - a.score;
+  return b.pair[0].length - a.pair[0].length || b.pair[1].length - a.pair[1].length;
 }
