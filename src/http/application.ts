@@ -1,5 +1,6 @@
 import type { Logger } from "../serving/log.ts";
 import type { ServerMetrics } from "../serving/metrics.ts";
+import type { Throughput } from "../serving/throughput.ts";
 import { Failure, type FailureReason } from "../worker/failure.ts";
 import { JSON_TYPE, type Answer } from "./answer.ts";
 import { PUBLIC_PATHS, type KeyCheck } from "./auth.ts";
@@ -14,6 +15,7 @@ export interface ApplicationOptions {
   readonly keys: KeyCheck;
   readonly cors: Cors;
   readonly metrics: ServerMetrics | undefined;
+  readonly throughput: Throughput;
   readonly logger: Logger;
 }
 
@@ -106,10 +108,11 @@ export class Application {
   }
 
   #record(exchange: Exchange, status: number, failure: FailureReason | undefined): void {
-    const { metrics, logger } = this.#options;
+    const { metrics, throughput, logger } = this.#options;
     const { route, path, items, tokens, truncated, requestId, request } = exchange;
     const durationMs = exchange.elapsedMs;
     metrics?.record({ route, status, durationMs, items, tokens, truncated, failure });
+    if (tokens > 0) throughput.record(items, tokens);
     // balancers and supervisors ask for health all the time
     const level = PUBLIC_PATHS.has(path) ? "debug" : "info";
     logger[level]("request", {

@@ -1,5 +1,6 @@
 import { teiInfo } from "../dialects/tei/info.ts";
 import type { ServerMetrics } from "../serving/metrics.ts";
+import type { Throughput } from "../serving/throughput.ts";
 import type { Provider } from "../serving/provider.ts";
 import { Failure } from "../worker/failure.ts";
 import type { ModelInfo } from "../worker/job.ts";
@@ -7,9 +8,11 @@ import { jsonAnswer, type Answer } from "./answer.ts";
 import { modelRoute, type ModelRouteOptions } from "./model-routes.ts";
 import { providersFor, readyModel, servedProviders } from "./models.ts";
 import { Router } from "./router.ts";
+import { prefersHtml, statusPage } from "./status-page/status-page.ts";
 
 export interface RouteOptions extends ModelRouteOptions {
   readonly metrics: ServerMetrics | undefined;
+  readonly throughput: Throughput;
   readonly version: string;
 }
 
@@ -44,14 +47,27 @@ function addStatusRoutes(router: Router, options: RouteOptions): void {
   const models = () =>
     jsonAnswer({ object: "list", data: loaded(providers).map((model) => modelEntry(model)) });
   router
-    .on("GET", "/", health)
+    .on("GET", "/", ({ request }) => (prefersHtml(request.headers) ? statusPage() : health()))
     .on("GET", "/health", health)
     .on("GET", "/v1/health", health)
     .on("GET", "/v1/models", models)
     .on("GET", "/models", models)
     .onPrefix("GET", "/v1/models/", "id", (_, id) => modelAnswer(loaded(providers), id))
     .on("GET", "/props", () => propsAnswer(loaded(providers), options.body.maxBytes))
+    .on("GET", "/status", () => statusAnswer(providers, options))
     .on("GET", "/metrics", () => metricsAnswer(options.metrics));
+}
+
+/** What the status page shows: also while a model is loading. */
+function statusAnswer(providers: readonly Provider[], { throughput, version }: RouteOptions) {
+  const models = providers.map(({ id, kind, state, waiting, queueDepth }) => ({
+    id,
+    kind,
+    state,
+    waiting,
+    queue_depth: queueDepth,
+  }));
+  return jsonAnswer({ version, models, per_second: throughput.perSecond() });
 }
 
 /** Routes of a kind of model that this version does not run; the answer says what -m is for instead. */

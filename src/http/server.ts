@@ -2,6 +2,7 @@ import { statSync, unlinkSync } from "node:fs";
 import { codecWorkerUrl } from "../entries.ts";
 import type { Logger } from "../serving/log.ts";
 import { ServerMetrics } from "../serving/metrics.ts";
+import { Throughput } from "../serving/throughput.ts";
 import type { TimeAccount } from "../worker/time-account.ts";
 import { Application } from "./application.ts";
 import { KeyCheck } from "./auth.ts";
@@ -73,6 +74,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const { version, truncate, rawScores, maxItems, profile } = options;
   const codec = new Codec(codecWorkerUrl, logger);
   const metrics = options.metrics ? new ServerMetrics(loadedProviders(providers)) : undefined;
+  const throughput = new Throughput();
   const stopping = new AbortController();
   const body = {
     stopping: stopping.signal,
@@ -88,6 +90,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     maxItems,
     profile,
     metrics,
+    throughput,
     version,
   });
   const application = new Application({
@@ -95,6 +98,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     keys: new KeyCheck(apiKeys),
     cors: new Cors(corsOrigins),
     metrics,
+    throughput,
     logger,
   });
   const server = await bind(application, options);
