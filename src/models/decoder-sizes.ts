@@ -11,7 +11,7 @@ const sizesFile = z
     num_key_value_heads: size.nullish(),
     head_dim: size.multipleOf(2).nullish(),
     max_position_embeddings: size.default(8192),
-    rms_norm_eps: z.number().positive().default(1e-6),
+    rms_norm_eps: z.number().positive().nullish(),
   })
   .check(({ value, issues }) => {
     const { num_attention_heads: heads, num_key_value_heads: kvHeads } = value;
@@ -40,9 +40,15 @@ export interface DecoderSizes {
   readonly eps: number;
 }
 
-export interface SizeOptions {
-  /** For files that state none; absent: the heads together are as wide as the hidden states. */
-  readonly headDim?: number | undefined;
+/** What a family takes for keys that its published files leave out. */
+export interface SizeDefaults {
+  /** Absent: the heads together are as wide as the hidden states. */
+  readonly headDim?: number;
+  /** Absent: 1e-6. */
+  readonly eps?: number;
+}
+
+export interface SizeOptions extends SizeDefaults {
   /** Where the sizes stand, for errors. */
   readonly file?: string | undefined;
 }
@@ -50,7 +56,7 @@ export interface SizeOptions {
 /** Throws CheckpointError naming a key whose value is missing or not supported. */
 export function readDecoderSizes(
   config: unknown,
-  { headDim, file = "config.json" }: SizeOptions = {},
+  { headDim, eps = 1e-6, file = "config.json" }: SizeOptions = {},
 ): DecoderSizes {
   const stated = parseConfig(sizesFile, config, file);
   const { hidden_size: width, num_attention_heads: heads } = stated;
@@ -63,6 +69,6 @@ export function readDecoderSizes(
     kvHeads: stated.num_key_value_heads ?? heads,
     headDim: stated.head_dim ?? headDim ?? width / heads,
     maxPositions: stated.max_position_embeddings,
-    eps: stated.rms_norm_eps,
+    eps: stated.rms_norm_eps ?? eps,
   };
 }

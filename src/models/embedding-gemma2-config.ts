@@ -4,8 +4,7 @@ import { type Activation, activation } from "../nn/activations.ts";
 import type { Rope } from "../nn/rope.ts";
 import { parseConfig, size } from "./config.ts";
 import { type DecoderSizes, readDecoderSizes } from "./decoder-sizes.ts";
-import { gemmaLayerKinds, layerKindKeys } from "./gemma-layer.ts";
-import type { LayerKind } from "./layer-kind.ts";
+import { gemmaLayerKinds, layerKindKeys, type LayerKind } from "./layer-kind.ts";
 import { readLayerRopes } from "./rope-config.ts";
 
 const TEXT = "config.json: text_config";

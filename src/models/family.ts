@@ -2,6 +2,7 @@ import type { Weights } from "../checkpoint/weights.ts";
 import type { Encoder } from "../nn/encoder.ts";
 import type { SequenceClassifier } from "../nn/sequence-classifier.ts";
 import type { PoolingMode } from "../pipeline/pooling.ts";
+import type { InstructionPrompt } from "./instruction-prompt.ts";
 
 /** One `model_type`: one file in models/, listed in registry.ts. */
 export interface ModelFamily {
@@ -12,8 +13,8 @@ export interface ModelFamily {
   readonly weightPrefixes: readonly string[];
   /** Half precision overflows in this network: it is computed in f32 whatever its weights are stored in. */
   readonly needsFloat32?: boolean;
-  /** The text to put in front of an input for a task instruction; absent: instructions are ignored. */
-  readonly instructionPrompt?: (instruction: string) => string;
+  /** Absent: instructions are ignored. */
+  readonly instructionPrompt?: InstructionPrompt;
   /**
    * Builds the network from `config.json` (unparsed) and the tensors. Throws CheckpointError naming the setting
    * or the tensor when either is unknown or missing.

@@ -1,7 +1,5 @@
-import { z } from "zod";
 import * as mx from "../../ffi/index.ts";
 import type { Tensor } from "../../ffi/index.ts";
-import { CheckpointError } from "../checkpoint/error.ts";
 import type { Weights } from "../checkpoint/weights.ts";
 import type { Activation } from "../nn/activations.ts";
 import type { Attention } from "../nn/attention.ts";
@@ -9,9 +7,7 @@ import { gatedLinear } from "../nn/gated-mlp.ts";
 import { linear, type Linear } from "../nn/linear.ts";
 import { type Norm, perHead } from "../nn/norms.ts";
 import type { Rotations } from "../nn/rope.ts";
-import { size } from "./config.ts";
 import type { DecoderSizes } from "./decoder-sizes.ts";
-import { layerKind, type LayerKind } from "./layer-kind.ts";
 
 export interface GemmaLayerShape extends DecoderSizes {
   readonly activation: Activation;
@@ -85,28 +81,4 @@ export class GemmaLayer {
 /** x · √H, as Gemma scales its token embeddings [N, H]. */
 export function scaledEmbeddings(x: Tensor): Tensor {
   return mx.multiply(x, mx.scalar(Math.sqrt(x.shape[1]!), x.dtype));
-}
-
-/** Keys of config.json that say which layers of a Gemma see a window only. */
-export const layerKindKeys = {
-  layer_types: z.array(layerKind).nullish(),
-  /** Without layer_types: one layer in so many sees the whole text, the last of them. */
-  sliding_window_pattern: size.default(6),
-};
-
-/** One per layer. Throws CheckpointError where `layer_types` has another number of them. */
-export function gemmaLayerKinds(
-  stated: z.output<z.ZodObject<typeof layerKindKeys>>,
-  layerCount: number,
-): readonly LayerKind[] {
-  const { layer_types: kinds, sliding_window_pattern: pattern } = stated;
-  if (!kinds) {
-    return Array.from({ length: layerCount }, (_, layer) =>
-      (layer + 1) % pattern === 0 ? "full_attention" : "sliding_attention",
-    );
-  }
-  if (kinds.length === layerCount) return kinds;
-  throw new CheckpointError(
-    `config.json: layer_types: ${kinds.length} entries for ${layerCount} layers`,
-  );
 }

@@ -3,6 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { z } from "zod";
 import * as mx from "../../ffi/index.ts";
 import { CheckpointCopy, referenceCase, renamed } from "../../test/checkpoints.ts";
+import { describeRefusedSettings } from "../../test/fixtures/refused-settings.ts";
 import { CheckpointError } from "../checkpoint/error.ts";
 import { loadEmbeddingModel } from "./load.ts";
 
@@ -109,27 +110,23 @@ describe("EmbeddingGemma 2", () => {
   });
 });
 
-describe("a setting that would change the numbers stops the load by name", () => {
-  test.each([
-    [{ attn_logit_softcapping: 50 }, /attn_logit_softcapping/],
-    [{ hidden_activation: "quick_gelu" }, /hidden_activation: unknown activation "quick_gelu"/],
-    [{ layer_types: ["full_attention"] }, /layer_types: 1 entries for 4 layers/],
-    [{ layer_types: Array<string>(4).fill("chunked_attention") }, /layer_types\.0/],
-    [{ use_bidirectional_attention: "vision" }, /use_bidirectional_attention/],
-    [{ is_causal: false }, /is_causal/],
-    [{ architectures: ["Gemma3ForConditionalGeneration"] }, /"Gemma3ForConditionalGeneration"/],
-    [{ rope_scaling: { rope_type: "dynamic", factor: 2 } }, /rope_scaling\.rope_type: "dynamic"/],
-    [{ rope_parameters: { rope_type: "default", rope_theta: 1e6 } }, /rope_parameters/],
-    [{ attention_bias: true }, /q_proj\.bias.*missing/],
-    [{ quantization: { bits: 7 } }, /quantization\.bits: 7/],
-  ] as const)("Gemma 3 %j", (settings, message) => {
-    const copy = new CheckpointCopy("gemma3-embed").set("config.json", settings);
-    expect(() => load(copy)).toThrow(CheckpointError);
-    expect(() => load(copy)).toThrow(message);
-  });
+describeRefusedSettings("gemma3-embed", [
+  [{ attn_logit_softcapping: 50 }, /attn_logit_softcapping/],
+  [{ hidden_activation: "quick_gelu" }, /hidden_activation: unknown activation "quick_gelu"/],
+  [{ layer_types: ["full_attention"] }, /layer_types: 1 entries for 4 layers/],
+  [{ layer_types: Array<string>(4).fill("chunked_attention") }, /layer_types\.0/],
+  [{ use_bidirectional_attention: "vision" }, /use_bidirectional_attention/],
+  [{ is_causal: false }, /is_causal/],
+  [{ architectures: ["Gemma3ForConditionalGeneration"] }, /"Gemma3ForConditionalGeneration"/],
+  [{ rope_scaling: { rope_type: "dynamic", factor: 2 } }, /rope_scaling\.rope_type: "dynamic"/],
+  [{ rope_parameters: { rope_type: "default", rope_theta: 1e6 } }, /rope_parameters/],
+  [{ attention_bias: true }, /q_proj\.bias.*missing/],
+  [{ quantization: { bits: 7 } }, /quantization\.bits: 7/],
+]);
 
-  const proportional = { rope_type: "proportional", rope_theta: 1e6, partial_rotary_factor: 0.25 };
+const proportional = { rope_type: "proportional", rope_theta: 1e6, partial_rotary_factor: 0.25 };
 
+describe("EmbeddingGemma 2: a setting that would change the numbers stops the load by name", () => {
   test.each([
     [{ per_layer_config: absent }, /text_config: per_layer_config/],
     [{ per_layer_config: { 3: { head_dim: 16, num_attention_heads: 8 } } }, /num_attention_heads/],
@@ -141,7 +138,7 @@ describe("a setting that would change the numbers stops the load by name", () =>
     [{ rope_parameters: { full_attention: proportional } }, /"proportional" is not supported/],
     [{ embedding_dim: 48 }, /embedding_projection\.weight.*\[56, 48\]/],
     [{ hidden_size: absent }, /text_config: hidden_size/],
-  ] as const)("EmbeddingGemma 2 %j", (settings, message) => {
+  ] as const)("%j", (settings, message) => {
     expect(() => load(gemma2(settings))).toThrow(CheckpointError);
     expect(() => load(gemma2(settings))).toThrow(message);
   });

@@ -15,13 +15,11 @@ import { readDecoderSizes } from "./decoder-sizes.ts";
 import type { ModelFamily } from "./family.ts";
 import {
   GemmaLayer,
-  gemmaLayerKinds,
   type GemmaLayerShape,
-  layerKindKeys,
   scaledEmbeddings,
   type Surroundings,
 } from "./gemma-layer.ts";
-import type { LayerKind } from "./layer-kind.ts";
+import { gemmaLayerKinds, layerKindKeys, type LayerKind } from "./layer-kind.ts";
 import { lookupTable, type LookupTable } from "./lookup-table.ts";
 import { readLayerRopes } from "./rope-config.ts";
 

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { type Activation, activation } from "../nn/activations.ts";
 import type { Rope } from "../nn/rope.ts";
 import { parseConfig } from "./config.ts";
-import { type DecoderSizes, readDecoderSizes } from "./decoder-sizes.ts";
+import { type DecoderSizes, readDecoderSizes, type SizeDefaults } from "./decoder-sizes.ts";
 import { readRope } from "./rope-config.ts";
 
 /** For families whose layers could see a window only, which is not supported. */
@@ -19,19 +19,14 @@ export interface LlamaSizes extends DecoderSizes {
   readonly rope: Rope;
 }
 
-/** What a family takes for keys that its published files leave out. */
-export interface LlamaDefaults {
-  /** Absent: the heads together are as wide as the hidden states. */
-  readonly headDim?: number;
+export interface LlamaDefaults extends SizeDefaults {
   /** Absent: the file must state it. */
   readonly theta?: number;
-  /** Absent: 1e-6. */
-  readonly eps?: number;
 }
 
 /** Throws CheckpointError naming a key whose value is missing or not supported. */
 export function readLlamaSizes(config: unknown, defaults: LlamaDefaults = {}): LlamaSizes {
-  const sizes = readDecoderSizes(config, { headDim: defaults.headDim });
+  const sizes = readDecoderSizes(config, defaults);
   const { hidden_act: name } = parseConfig(activationFile, config, "config.json");
   const { headDim, maxPositions: positions } = sizes;
   return {

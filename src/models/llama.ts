@@ -4,6 +4,7 @@ import type { Mask } from "../nn/ragged.ts";
 import { parseConfig } from "./config.ts";
 import { readDecoderMask } from "./decoder-mask.ts";
 import type { ModelFamily } from "./family.ts";
+import { spacedInstruction } from "./instruction-prompt.ts";
 import { type LlamaDefaults, readLlamaSizes } from "./llama-config.ts";
 import { LlamaDecoder } from "./llama-decoder.ts";
 
@@ -17,7 +18,7 @@ export const llama: ModelFamily = {
   modelType: "llama",
   defaultPooling: "lasttoken",
   weightPrefixes: ["model."],
-  instructionPrompt: (task) => `Instruct: ${task}\nQuery: `,
+  instructionPrompt: spacedInstruction,
   load: (config, weights) => loadLlama(config, weights, readDecoderMask(config, "Llama")),
 };
 

@@ -7,6 +7,7 @@ import type { PoolingMode } from "../pipeline/pooling.ts";
 import { Tokenizer } from "../tokenizer/tokenizer.ts";
 import { requireFittingTemplate } from "./fitting-template.ts";
 import { loadLateInteraction } from "./load-late-interaction.ts";
+import { instructionPromptOf } from "./instruction-prompt.ts";
 import { maxLength } from "./max-length.ts";
 import { computeDtypeOn, openWeights, type WeightsPlacement } from "./open-weights.ts";
 import { familyOf } from "./registry.ts";
@@ -58,7 +59,11 @@ export function loadEmbeddingModel(options: LoadOptions): EmbeddingModel {
       pooling: options.pooling && poolingFlag[options.pooling],
     }),
     tokenizer,
-    prompts: { prompts, defaultPromptName, instructionPrompt: family.instructionPrompt },
+    prompts: {
+      prompts,
+      defaultPromptName,
+      instructionPrompt: instructionPromptOf(family.instructionPrompt, prompts),
+    },
     lateInteraction,
     maxLength:
       lateInteraction?.limits.document ??

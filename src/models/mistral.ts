@@ -4,6 +4,7 @@ import { CheckpointError } from "../checkpoint/error.ts";
 import { parseConfig } from "./config.ts";
 import { readBidirectional } from "./decoder-mask.ts";
 import type { ModelFamily } from "./family.ts";
+import { spacedInstruction } from "./instruction-prompt.ts";
 import { readLlamaSizes } from "./llama-config.ts";
 import { LlamaDecoder } from "./llama-decoder.ts";
 
@@ -12,7 +13,7 @@ export const mistral: ModelFamily = {
   modelType: "mistral",
   defaultPooling: "lasttoken",
   weightPrefixes: ["model."],
-  instructionPrompt: (task) => `Instruct: ${task}\nQuery: `,
+  instructionPrompt: spacedInstruction,
   load: (config, weights) =>
     new LlamaDecoder(
       {

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { parseConfig } from "./config.ts";
 import { readDecoderMask } from "./decoder-mask.ts";
 import type { ModelFamily } from "./family.ts";
+import { spacedInstruction } from "./instruction-prompt.ts";
 import { fullAttentionOnly, readLlamaSizes } from "./llama-config.ts";
 import { LlamaDecoder } from "./llama-decoder.ts";
 
@@ -12,7 +13,7 @@ export const qwen2: ModelFamily = {
   modelType: "qwen2",
   defaultPooling: "lasttoken",
   weightPrefixes: ["model."],
-  instructionPrompt: (task) => `Instruct: ${task}\nQuery: `,
+  instructionPrompt: spacedInstruction,
   load(config, weights) {
     parseConfig(configSchema, config, "config.json");
     return new LlamaDecoder(

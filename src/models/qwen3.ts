@@ -9,6 +9,7 @@ import { oneLabel } from "./classifier.ts";
 import { parseConfig } from "./config.ts";
 import { readDecoderMask } from "./decoder-mask.ts";
 import type { ModelFamily } from "./family.ts";
+import { tightInstruction } from "./instruction-prompt.ts";
 import { fullAttentionOnly, readLlamaSizes } from "./llama-config.ts";
 import { LlamaDecoder, type LlamaShape } from "./llama-decoder.ts";
 import { requireRows } from "./lookup-table.ts";
@@ -25,7 +26,7 @@ export const qwen3: ModelFamily = {
   modelType: "qwen3",
   defaultPooling: "lasttoken",
   weightPrefixes: ["model."],
-  instructionPrompt: (task) => `Instruct: ${task}\nQuery:`,
+  instructionPrompt: tightInstruction,
   load,
   loadClassifier(config, weights) {
     const { pad_token_id: padId } = parse(config);
