@@ -55,7 +55,7 @@ export function gatedLinear(
   names: { readonly gate: string; readonly up: string },
   shape: Omit<GatedMlpShape, "downBias" | "norm">,
 ): Linear {
-  const kernels = kernelsFor(weights);
+  const kernels = kernelsFor(weights, Object.values(names));
   if (!kernels) return plainGate(weights, names, shape);
   const { gate, up } = packedGate(kernels, weights, names, shape);
   return (x) => kernels.gatedLinear(x, gate, up, shape.activation.kind);
