@@ -5,6 +5,7 @@ import { WorkerHost } from "../serving/worker-host.ts";
 import type { ModelInfo } from "../worker/job.ts";
 import { TimeAccount } from "../worker/time-account.ts";
 import { banner, type LoadedModels } from "./banner.ts";
+import { exposureWarning } from "./exposure.ts";
 import { hostOf } from "./model-host.ts";
 import { profileReport } from "./profile-report.ts";
 import type { ModelSettings, ServeSettings } from "./settings.ts";
@@ -43,6 +44,8 @@ export async function serve(settings: ServeSettings): Promise<number> {
       warnOfCappedLength(settings.reranker, loaded.reranker);
       logNotes(settings.embedder, loaded.embedder, logger);
       logNotes(settings.reranker, loaded.reranker, logger);
+      const exposed = exposureWarning(settings);
+      if (exposed) process.stderr.write(`mlxcel: ${exposed}\n`);
       process.stdout.write(banner(settings, loaded, server.url, colour));
       await stopSignal;
     }
