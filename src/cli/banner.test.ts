@@ -42,7 +42,7 @@ function shown(
 
 test("an embedder alone: its facts and one line to try", () => {
   const text = shown({ embedder: EMBEDDER });
-  expect(text).toMatch(/ model +tiny \(bert\)\n +dim +8\n +max length +16 tokens\n/);
+  expect(text).toMatch(/ model +tiny \(bert, float32\)\n +dim +8\n +max length +16 tokens\n/);
   expect(text).toContain("curl http://127.0.0.1:8080/v1/embeddings");
   expect(text).not.toContain("rerank");
 });
@@ -50,7 +50,7 @@ test("an embedder alone: its facts and one line to try", () => {
 test("a reranker alone: no vectors, and a line that ranks", () => {
   const text = shown({ reranker: RERANKER });
   expect(text).toMatch(
-    / reranker +judge \(bert\)\n +max length +16 tokens per pair\n +batch .*\n +device +cpu\n/,
+    / reranker +judge \(bert, float32\)\n +max length +16 tokens per pair\n +batch .*\n +device +cpu\n/,
   );
   expect(text).toContain("curl http://127.0.0.1:8080/v1/rerank -d '");
   expect(text).not.toMatch(/dim|pooling|\/v1\/embeddings/);

@@ -64,8 +64,8 @@ function batchText({ batchTokens }: ModelInfo): string {
   return `${batchTokens} tokens of a bulk request at a time`;
 }
 
-function modelText(id: string, { family }: ModelInfo, isDefault: boolean): string {
-  return `${id} (${family}${isDefault ? ", the default" : ""})`;
+function modelText(id: string, info: ModelInfo, isDefault: boolean): string {
+  return `${id} (${info.family}, ${info.storedDtype}${isDefault ? ", the default" : ""})`;
 }
 
 /** Addresses that stand for every interface can be listened on, not called. */

@@ -133,6 +133,7 @@ function propsAnswer(providers: readonly Provider[], maxBodyBytes: number): Answ
       id,
       kind,
       family: info.family,
+      stored_dtype: info.storedDtype,
       max_length: info.maxLength,
       ...vectorProps(info),
       limits: {

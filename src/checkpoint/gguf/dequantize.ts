@@ -13,7 +13,8 @@ const halves = new Float32Array(
   new Float16Array(Uint16Array.from({ length: 0x1_0000 }, (_, bits) => bits).buffer),
 );
 
-function half(blocks: Uint8Array, at: number): number {
+/** f16 at a place, as a number. */
+export function half(blocks: Uint8Array, at: number): number {
   return halves[blocks[at]! | (blocks[at + 1]! << 8)]!;
 }
 

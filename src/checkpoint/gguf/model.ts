@@ -3,9 +3,10 @@ import { COMMON_KEYS, type Architecture } from "./architecture.ts";
 import { bert } from "./bert.ts";
 import type { GgufHeader } from "./header.ts";
 import { gemmaEmbedding } from "./gemma-embedding.ts";
+import { nomicBert } from "./nomic-bert.ts";
 import { qwen3 } from "./qwen3.ts";
 
-const architectures: readonly Architecture[] = [bert, qwen3, gemmaEmbedding];
+const architectures: readonly Architecture[] = [bert, nomicBert, qwen3, gemmaEmbedding];
 
 /** What a GGUF file is for, by its `pooling_type`: the way to pool, or ranking. */
 export type GgufPooling = "none" | "mean" | "cls" | "lasttoken" | "rank";
