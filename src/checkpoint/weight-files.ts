@@ -1,25 +1,12 @@
-import { existsSync, readdirSync } from "node:fs";
-import { basename, join } from "node:path";
-import { z } from "zod";
 import * as mx from "../../ffi/index.ts";
 import { CheckpointError, reasonOf } from "./error.ts";
-import { readJson } from "./json-file.ts";
+import { type FileTensor, locateTensors } from "./locate-tensors.ts";
 import type { Quantization } from "./quantization.ts";
 import { findQuantized, type QuantizedMatrix } from "./quantized-matrix.ts";
-import { isFile } from "./regular-file.ts";
-import { readSafetensorsHeader, type StoredTensor } from "./safetensors-header.ts";
 import { prevailingDtype, type TensorFiles, type TensorLocation } from "./tensor-files.ts";
 
 /** Types of weights, in safetensors' spelling. Integers would be computed with as well, to no meaning. */
 export const FLOATS: ReadonlySet<string> = new Set(["F16", "BF16", "F32", "F64"]);
-
-const SINGLE_FILE = "model.safetensors";
-const INDEX_FILE = "model.safetensors.index.json";
-
-const indexSchema = z.looseObject({ weight_map: z.record(z.string(), z.string()) });
-
-/** A tensor as a header describes it. */
-interface FileTensor extends TensorLocation, StoredTensor {}
 
 /** The safetensors files of a directory. mlx reads a tensor from disk when it is evaluated. */
 export class SafetensorsFiles implements TensorFiles {
@@ -94,62 +81,4 @@ function openFile(file: string): Map<string, mx.Tensor> {
   } catch (error) {
     throw new CheckpointError(`${file} cannot be read: ${reasonOf(error)}`, { cause: error });
   }
-}
-
-/**
- * One model.safetensors, or the shards that an index lists. Where both exist the single file wins, as in the
- * reference loaders.
- */
-function locateTensors(directory: string): Map<string, FileTensor> {
-  const single = join(directory, SINGLE_FILE);
-  if (isFile(single)) return locate(single);
-  const index = join(directory, INDEX_FILE);
-  if (isFile(index)) return locateInShards(directory, index);
-  throw new CheckpointError(explainAbsence(directory));
-}
-
-function locate(file: string): Map<string, FileTensor> {
-  return new Map(
-    [...readSafetensorsHeader(file)].map(([name, tensor]) => [
-      name,
-      { ...tensor, file, byteLength: tensor.end - tensor.begin },
-    ]),
-  );
-}
-
-function locateInShards(directory: string, index: string): Map<string, FileTensor> {
-  const shardOf = readJson(index, indexSchema).weight_map;
-  const shards = new Map<string, Map<string, FileTensor>>();
-  for (const shard of new Set(Object.values(shardOf))) {
-    const file = join(directory, shard);
-    if (basename(shard) !== shard) {
-      throw new CheckpointError(`${index} names "${shard}", which is not a plain file name`);
-    }
-    if (!isFile(file)) {
-      throw new CheckpointError(
-        `${file} is missing, but ${INDEX_FILE} lists it; download it again`,
-      );
-    }
-    shards.set(shard, locate(file));
-  }
-  const tensors = new Map<string, FileTensor>();
-  for (const [name, shard] of Object.entries(shardOf)) {
-    const tensor = shards.get(shard)?.get(name);
-    if (tensor === undefined) {
-      throw new CheckpointError(
-        `${index} places tensor "${name}" in ${shard}, which does not hold it; download both again`,
-      );
-    }
-    tensors.set(name, tensor);
-  }
-  return tensors;
-}
-
-function explainAbsence(directory: string): string {
-  const names = existsSync(directory) ? readdirSync(directory) : [];
-  const pickled = names.find((name) => /^pytorch_model.*\.bin$/.test(name));
-  if (pickled !== undefined) {
-    return `${join(directory, pickled)} is a pickle file, which is not read because loading it can run code; convert it to model.safetensors`;
-  }
-  return `${join(directory, SINGLE_FILE)} is missing; download the model in the safetensors format`;
 }

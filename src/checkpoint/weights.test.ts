@@ -8,6 +8,7 @@ import {
   fixture,
   temporaryDirectory,
 } from "../../test/fixtures/fixtures.ts";
+import { readTensors, tensorNamed, writeTensors } from "../../test/checkpoints.ts";
 import { CheckpointError } from "./error.ts";
 import { Weights, type WeightsOptions } from "./weights.ts";
 
@@ -177,13 +178,45 @@ test("an index cannot point out of the directory", () => {
   expect(refusalOf(() => Weights.open(directory, BERT))).toContain("../model.safetensors");
 });
 
-test("a complete single file wins over a stale index", () => {
+test("an index beside a complete file must list that file and no other", () => {
   const directory = copyOfFixture("bert-cls");
-  cpSync(
-    fixture("bert-sharded/model.safetensors.index.json"),
-    join(directory, "model.safetensors.index.json"),
-  );
+  const index = join(directory, "model.safetensors.index.json");
+  cpSync(fixture("bert-sharded/model.safetensors.index.json"), index);
+  expect(refusalOf(() => Weights.open(directory, BERT))).toContain(`${index} lists other files`);
+  editJson<{ weight_map: Record<string, string> }>(index, ({ weight_map }) => {
+    for (const name of Object.keys(weight_map)) weight_map[name] = "model.safetensors";
+  });
   expect(valuesOf(directory, QUERY)).toEqual(valuesOf(fixture("bert-cls"), QUERY));
+});
+
+test("a shard that no index lists is refused, beside a complete file too", () => {
+  const shard = "model-00002-of-00002.safetensors";
+  for (const name of ["bert-cls", "bert-sharded"]) {
+    const directory = copyOfFixture(name);
+    const stray = join(directory, "model-00003-of-00003.safetensors");
+    cpSync(fixture(`bert-sharded/${shard}`), stray);
+    expect(refusalOf(() => Weights.open(directory, BERT))).toContain(`${stray} is in no`);
+  }
+  const directory = copyOfFixture("bert-sharded");
+  rmSync(join(directory, "model.safetensors.index.json"));
+  expect(refusalOf(() => Weights.open(directory, BERT))).toContain("is in no model.safetensors");
+});
+
+test("a tensor that two shards hold, or that the index leaves out, is named", () => {
+  const directory = copyOfFixture("bert-sharded");
+  const [first, second] = [1, 2].map((n) => `model-0000${n}-of-00002.safetensors`);
+  const bias = "embeddings.LayerNorm.bias";
+  const tensors = readTensors(join(directory, second!));
+  tensors.set(bias, tensorNamed(readTensors(join(directory, first!)), bias));
+  writeTensors(join(directory, second!), tensors);
+  const refusal = () => refusalOf(() => Weights.open(directory, BERT));
+  expect(refusal()).toMatch(
+    new RegExp(`${second} holds tensor "${bias}", .* places in ${first}, which holds it too`),
+  );
+  tensors.set("surplus", tensorNamed(tensors, bias));
+  tensors.delete(bias);
+  writeTensors(join(directory, second!), tensors);
+  expect(refusal()).toMatch(/holds tensor "surplus", which .* does not list/);
 });
 
 test("what is no file in the place of one is named", () => {
