@@ -19,9 +19,14 @@ const pairs = z.object({
 const LOGIT_TOLERANCE = 2e-5;
 
 describe.each(["on", "off"] as const)("--cpu-dequantize %s", (cpuDequantize) => {
-  describeEmbedders("bert", ["bert-mean-mlx-4bit", "bert-mean-mlx-8bit", "bert-mean-mlx-mixed"], {
-    cpuDequantize,
-  });
+  describeEmbedders(
+    "bert",
+    [
+      ...["bert-mean-mlx-4bit", "bert-mean-mlx-8bit", "bert-mean-mlx-mixed"],
+      ...["bert-mlx-affine", "bert-mlx-float-modes"],
+    ],
+    { cpuDequantize },
+  );
   describeEmbedders(
     "qwen3",
     ["qwen3-embed-mlx-4bit", "qwen3-embed-mlx-8bit-bf16", "qwen3-embed-mlx-mixed"],
