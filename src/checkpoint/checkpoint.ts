@@ -10,6 +10,7 @@ import {
   multiVectorLayout,
   readLateInteraction,
 } from "./late-interaction.ts";
+import { ADAPTER_CONFIG, isAdapter, readLoraConfig } from "./lora-config.ts";
 import { readModules, type ModuleEntry } from "./modules.ts";
 import { isFile, statOf } from "./regular-file.ts";
 import { readTransformerSettings, type TransformerSettings } from "./transformer-settings.ts";
@@ -22,8 +23,12 @@ export { isEmbedder, kindOf, type CheckpointKind } from "./kind.ts";
 export interface Checkpoint {
   /** The directory, or the GGUF file. */
   readonly directory: string;
-  /** Where the Transformer module has its files: config.json, tokenizer and weights. Mostly `directory` itself. */
+  /** Where the Transformer module has its files: tokenizer, config.json and weights. Mostly `directory` itself. */
   readonly transformerDirectory: string;
+  /** Where config.json and the weights are: that of the base for an adapter, else `transformerDirectory`. */
+  readonly weightsDirectory: string;
+  /** Directory of the LoRA adapter to be merged into the weights. */
+  readonly adapter?: string;
   /** The GGUF file that holds all there is; absent: a directory of files. */
   readonly gguf?: GgufModel;
   /** config.json as it is, or what says the same in a GGUF file. */
@@ -67,12 +72,14 @@ const UNLIMITED_TOKENS = 1e6;
 
 /**
  * Reads a GGUF file up to its tensors, or the JSON files of a model directory; `path` may also be a directory with
- * a GGUF file instead. Throws CheckpointError where the directory or its config.json is missing, a file is broken,
- * or a setting is unknown.
+ * a GGUF file instead. `base` is the directory of the model that a LoRA adapter is for. Throws CheckpointError where
+ * the directory or its config.json is missing, a file is broken, or a setting is unknown.
  */
-export function readCheckpoint(path: string): Checkpoint {
+export function readCheckpoint(path: string, base?: string): Checkpoint {
   const gguf = ggufFileAt(path);
-  return gguf === undefined ? readDirectory(path) : readGguf(gguf);
+  if (gguf !== undefined) return readGguf(gguf);
+  requireDirectory(path);
+  return isAdapter(path) ? readAdapter(path, base) : readDirectory(path);
 }
 
 function readGguf(path: string): Checkpoint {
@@ -81,6 +88,7 @@ function readGguf(path: string): Checkpoint {
   return {
     directory: path,
     transformerDirectory: path,
+    weightsDirectory: path,
     gguf,
     config,
     modelType: architecture.modelType,
@@ -94,12 +102,34 @@ function readGguf(path: string): Checkpoint {
   };
 }
 
-function readDirectory(directory: string): Checkpoint {
-  requireDirectory(directory);
+/** An adapter that sentence-transformers saved has all but config.json and weights itself, others have nothing else. */
+function readAdapter(directory: string, base: string | undefined): Checkpoint {
+  if (base === undefined) {
+    throw new CheckpointError(
+      `${join(directory, ADAPTER_CONFIG)} is that of a LoRA adapter, whose base model is not at hand`,
+    );
+  }
+  const { gguf, adapter, ...whole } = readCheckpoint(base);
+  if (gguf || adapter !== undefined) {
+    throw new CheckpointError(
+      `${base} is the base of the adapter ${directory}, but a GGUF file or an adapter itself; name the original model there`,
+    );
+  }
+  if (readLoraConfig(directory).isForClassifier && !isClassifier(whole.architectures)) {
+    throw new CheckpointError(
+      `${join(directory, ADAPTER_CONFIG)}: "task_type" is "SEQ_CLS", but its base ${base} is no classifier; merge the adapter into its base with peft`,
+    );
+  }
+  const own = readModules(directory) ? readDirectory(directory, whole.weightsDirectory) : whole;
+  return { ...own, adapter: directory };
+}
+
+function readDirectory(directory: string, base?: string): Checkpoint {
   const modules = readModules(directory);
   const folder = modules?.find(({ type }) => type === "Transformer")?.path ?? "";
   const transformerDirectory = join(directory, folder);
-  const configPath = join(transformerDirectory, "config.json");
+  const weightsDirectory = base ?? transformerDirectory;
+  const configPath = join(weightsDirectory, "config.json");
   if (!isFile(configPath)) {
     throw new CheckpointError(
       `${configPath} is missing; give a directory that holds a downloaded model`,
@@ -108,15 +138,15 @@ function readDirectory(directory: string): Checkpoint {
   const config = readJson(configPath, configFile);
   const prompts = readPrompts(directory);
   const architectures = config.architectures ?? [];
-  const classifies = architectures[0]?.endsWith("ForSequenceClassification");
   const layout = multiVectorLayout(directory, { architectures, modules });
   const settings = readTransformerSettings(transformerDirectory, {
-    task: classifies ? "sequence-classification" : "feature-extraction",
+    task: isClassifier(architectures) ? "sequence-classification" : "feature-extraction",
     multiVector: layout === "MultiVectorEncoder",
   });
   return {
     directory,
     transformerDirectory,
+    weightsDirectory,
     config,
     modelType: config.model_type,
     architectures,
@@ -127,6 +157,10 @@ function readDirectory(directory: string): Checkpoint {
     limits: readLimits(transformerDirectory, settings),
     lateInteraction: layout && readLateInteraction(directory, layout, { modules, settings }),
   };
+}
+
+function isClassifier(architectures: readonly string[]): boolean {
+  return architectures[0]?.endsWith("ForSequenceClassification") ?? false;
 }
 
 function requireDirectory(directory: string): void {

@@ -13,6 +13,8 @@ import { familyOf } from "./registry.ts";
 
 export interface RerankerOptions extends WeightsPlacement {
   readonly directory: string;
+  /** Where the directory holds a LoRA adapter: the directory of its base model. */
+  readonly base?: string | undefined;
   /** Can only lower the checkpoint's limit. */
   readonly maxLength?: number | undefined;
 }
@@ -22,7 +24,7 @@ export interface RerankerOptions extends WeightsPlacement {
  * CheckpointError naming what cannot be used.
  */
 export function loadReranker(options: RerankerOptions): Reranker {
-  const checkpoint = readCheckpoint(options.directory);
+  const checkpoint = readCheckpoint(options.directory, options.base);
   switch (kindOf(checkpoint)) {
     case "reranker":
       return loadClassifier(checkpoint, options);

@@ -14,6 +14,8 @@ import { familyOf } from "./registry.ts";
 
 export interface LoadOptions extends WeightsPlacement {
   readonly directory: string;
+  /** Where the directory holds a LoRA adapter: the directory of its base model. */
+  readonly base?: string | undefined;
   /** Overrides the checkpoint's pooling. */
   readonly pooling?: keyof typeof poolingFlag | undefined;
   /** Can only lower the checkpoint's limit. */
@@ -32,7 +34,7 @@ const poolingFlag = {
 /** Loads an embedder. The caller has opened the device. Throws CheckpointError naming what cannot be used. */
 export function loadEmbeddingModel(options: LoadOptions): EmbeddingModel {
   const { directory, device, normalize } = options;
-  const checkpoint = readCheckpoint(directory);
+  const checkpoint = readCheckpoint(directory, options.base);
   const { prompts, defaultPromptName } = checkpoint;
   const family = familyOf(checkpoint);
   const { weights, facts } = openWeights(checkpoint, family, options);

@@ -1,6 +1,9 @@
+import { AdaptedFiles } from "../checkpoint/adapted-files.ts";
 import type { Checkpoint } from "../checkpoint/checkpoint.ts";
 import { GgufTensors } from "../checkpoint/gguf/tensors.ts";
+import { LoraAdapter } from "../checkpoint/lora.ts";
 import { readQuantization } from "../checkpoint/quantization.ts";
+import type { TensorFiles } from "../checkpoint/tensor-files.ts";
 import { SafetensorsFiles } from "../checkpoint/weight-files.ts";
 import { Weights, type WeightsOptions } from "../checkpoint/weights.ts";
 import type { ModelFamily } from "./family.ts";
@@ -35,7 +38,7 @@ export interface OpenedWeights {
 
 /** The tensors of a checkpoint. Throws CheckpointError where they are missing, damaged or quantised in an unknown way. */
 export function openWeights(
-  { transformerDirectory, gguf, config }: Checkpoint,
+  checkpoint: Checkpoint,
   { weightPrefixes: prefixes, needsFloat32 }: ModelFamily,
   { device, cpuDequantize = "auto" }: WeightsPlacement,
 ): OpenedWeights {
@@ -44,15 +47,27 @@ export function openWeights(
     device === "cpu" &&
     (cpuDequantize === "auto" ? leavesRoom(float32Bytes, freeBytes) : cpuDequantize === "on");
   const computeDtype = needsFloat32 ? "float32" : computeDtypeOn(device);
-  const files = gguf
-    ? new GgufTensors(gguf, computeDtype)
-    : new SafetensorsFiles(transformerDirectory, readQuantization(config));
+  const files = tensorFiles(checkpoint, computeDtype);
   const keepQuantized = (float32Bytes: number) => !isDequantized(float32Bytes);
   const weights = new Weights(files, { prefixes, computeDtype, keepQuantized });
   const { storedDtype, byteLength: weightBytes } = weights;
-  const isNoteworthy = device === "cpu" && weights.areQuantized;
-  const loadNotes = isNoteworthy ? [dequantizationNote(weights, freeBytes)] : [];
+  const isConverted = device === "cpu" && weights.areQuantized;
+  const { adapter, weightsDirectory } = checkpoint;
+  const loadNotes = [
+    ...(isConverted ? [dequantizationNote(weights, freeBytes)] : []),
+    ...(adapter === undefined ? [] : [`adapter ${adapter} merged into ${weightsDirectory}`]),
+  ];
   return { weights, facts: { storedDtype, weightBytes, loadNotes } };
+}
+
+function tensorFiles(
+  { weightsDirectory, gguf, config, adapter }: Checkpoint,
+  computeDtype: WeightsOptions["computeDtype"],
+): TensorFiles {
+  if (gguf) return new GgufTensors(gguf, computeDtype);
+  const files = new SafetensorsFiles(weightsDirectory, readQuantization(config));
+  if (adapter === undefined) return files;
+  return new AdaptedFiles(files, new LoraAdapter(adapter), computeDtype);
 }
 
 /** A quarter of the free memory is for what the network computes. */

@@ -13,6 +13,8 @@ const device = mx.openDevice("cpu");
 
 export interface EmbedderOptions {
   readonly cpuDequantize?: CpuDequantize;
+  /** Directory of the base model where the fixtures are adapters. */
+  readonly base?: string;
 }
 
 /** `family`: the `model_type` of all of these fixtures. */
@@ -68,7 +70,7 @@ function embedsAsReference(name: string, family: string, options: EmbedderOption
   });
 
   test("the network's hidden states are the reference's, row by row and token by token", () => {
-    const checkpoint = readCheckpoint(fixture(name));
+    const checkpoint = readCheckpoint(fixture(name), options.base);
     const ofFamily = familyOf(checkpoint);
     const { weights } = openWeights(checkpoint, ofFamily, { device, ...options });
     const encoder = ofFamily.load(checkpoint.config, weights);
