@@ -33,6 +33,12 @@ describe("exit code 0, text on stdout", () => {
     ["embed --help", "--npy"],
     ["rerank -h", "--top-n N"],
     ["embed --bogus --help", "-t, --text TEXT..."],
+    ["help embed", "--npy"],
+    ["help bench", "--rounds N"],
+    ["pull --help", "--revision REVISION"],
+    ["help rm", "-y, --yes"],
+    ["ls -h", "mlxcel list"],
+    ["show -h", "mlxcel show NAME"],
   ])("%s: the flags of that command", async (line, flag) => {
     const { stdout, stderr, code } = await mlxcel(line.split(" "));
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
@@ -79,6 +85,21 @@ describe("exit code 2: a wrong command line", () => {
       ["sevre"],
       "mlxcel: unknown command sevre; did you mean serve? mlxcel --help lists the commands",
     ],
+    [
+      ["help", "pul"],
+      "mlxcel: unknown command pul; did you mean pull? mlxcel --help lists the commands",
+    ],
+    [["pull"], "mlxcel: nothing to pull: give the name of a repository"],
+    [["pull", "--json", "a/b"], "mlxcel: unknown flag --json; mlxcel pull --help lists them all"],
+    [["rm"], "mlxcel: nothing to delete: give the name of a model"],
+    [
+      ["list", "a/b"],
+      'mlxcel: unexpected argument "a/b"; list shows all models; mlxcel show NAME shows one',
+    ],
+    [
+      ["show", "a/b", "c/d"],
+      "mlxcel: show takes the name of one model; mlxcel list shows what is here",
+    ],
     [["doctor", "--xml"], "mlxcel: doctor takes --json only, not --xml"],
   ])("%j", async (args, line) => {
     expect(await mlxcel(args)).toEqual({ stdout: "", stderr: `${line}\n`, code: 2 });
@@ -103,11 +124,14 @@ describe("exit code 1: something is missing", () => {
   });
 
   test("the default model, on a machine without any", async () => {
-    const { stderr, code } = await mlxcel([]);
-    expect(code).toBe(1);
-    expect(stderr).toMatch(
-      /^mlxcel: model sentence-transformers\/all-MiniLM-L6-v2 not found: .*\n$/,
+    const offline = await mlxcel(["--offline"]);
+    expect(offline.code).toBe(1);
+    expect(offline.stderr).toMatch(
+      /^mlxcel: model sentence-transformers\/all-MiniLM-L6-v2 not found: .* mlxcel pull .*\n$/,
     );
+    const unreachable = await mlxcel([], { HF_ENDPOINT: "http://127.0.0.1:1" });
+    expect(unreachable.code).toBe(1);
+    expect(unreachable.stderr).toMatch(/^mlxcel: no connection to 127.0.0.1:1 .*\n$/);
   });
 
   const twoLabels = fixture("classifier-bert-2-labels");

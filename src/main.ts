@@ -3,43 +3,50 @@
 import { versionLine } from "./cli/version.ts";
 import { UsageError } from "./cli/usage-error.ts";
 
-const COMMANDS = ["serve", "embed", "rerank", "bench", "doctor", "help", "version"];
+/** A command with flags of its own. Its module is imported when it is called, and no other. */
+interface Command {
+  readonly run: (args: readonly string[], env: typeof process.env) => Promise<number>;
+  readonly help: (colour: boolean) => string;
+}
+
+const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
+  embed: () => import("./cli/embed.ts").then(({ embed, embedHelp }) => command(embed, embedHelp)),
+  rerank: () =>
+    import("./cli/rerank.ts").then(({ rerank, rerankHelp }) => command(rerank, rerankHelp)),
+  bench: () => import("./cli/bench.ts").then(({ bench, benchHelp }) => command(bench, benchHelp)),
+  pull: () => import("./cli/pull.ts").then(({ pull, pullHelp }) => command(pull, pullHelp)),
+  list: () => import("./cli/list.ts").then(({ list, listHelp }) => command(list, listHelp)),
+  rm: () => import("./cli/rm.ts").then(({ rm, rmHelp }) => command(rm, rmHelp)),
+  show: () => import("./cli/show.ts").then(({ show, showHelp }) => command(show, showHelp)),
+};
+const NAMES = ["serve", ...Object.keys(COMMANDS), "doctor", "help", "version"];
+/** What users of other tools type. */
+const OTHER_NAMES: Readonly<Record<string, string>> = { ls: "list", remove: "rm" };
 const HELP_FLAGS = ["--help", "-h", "--usage"];
+
+function command(run: Command["run"], help: Command["help"]): Command {
+  return { run, help };
+}
 
 async function run(args: readonly string[]): Promise<number> {
   const [first = "serve"] = args;
-  const command = first.startsWith("-") ? "serve" : first;
-  const rest = command === first ? args.slice(1) : args;
-  if (!COMMANDS.includes(command)) throw new UsageError(await unknownCommand(command));
-  if (command === "embed") return embedTexts(rest);
-  if (command === "rerank") return rankDocuments(rest);
-  if (command === "bench") return measureServers(rest);
-  if (command === "help" || asksForHelp(rest)) return printHelp();
-  if (command === "version" || rest.includes("--version")) return print(`${versionLine()}\n`);
-  return command === "doctor" ? doctor(rest) : startServer(rest);
+  const name = first.startsWith("-") ? "serve" : (OTHER_NAMES[first] ?? first);
+  const rest = first.startsWith("-") ? args : args.slice(1);
+  if (!NAMES.includes(name)) throw new UsageError(await unknownCommand(first));
+  if (name === "help") return printHelp(rest[0]);
+  if (asksForHelp(rest)) return printHelp(name);
+  const found = await COMMANDS[name]?.();
+  if (found) return found.run(rest, process.env);
+  if (name === "version" || rest.includes("--version")) return print(`${versionLine()}\n`);
+  return name === "doctor" ? doctor(rest) : startServer(rest);
 }
 
 async function startServer(args: readonly string[]): Promise<number> {
   const { parseFlags } = await import("./cli/parse.ts");
   const { resolveSettings } = await import("./cli/settings.ts");
-  const settings = resolveSettings(parseFlags(args, process.env), process.env);
+  const settings = await resolveSettings(parseFlags(args, process.env), process.env);
   const { serve } = await import("./cli/serve.ts");
   return serve(settings);
-}
-
-async function embedTexts(args: readonly string[]): Promise<number> {
-  const { embed, embedHelp } = await import("./cli/embed.ts");
-  return asksForHelp(args) ? printInColour(embedHelp) : embed(args, process.env);
-}
-
-async function rankDocuments(args: readonly string[]): Promise<number> {
-  const { rerank, rerankHelp } = await import("./cli/rerank.ts");
-  return asksForHelp(args) ? printInColour(rerankHelp) : rerank(args, process.env);
-}
-
-async function measureServers(args: readonly string[]): Promise<number> {
-  const { bench, benchHelp } = await import("./cli/bench.ts");
-  return asksForHelp(args) ? printInColour(benchHelp) : bench(args, process.env);
 }
 
 function asksForHelp(args: readonly string[]): boolean {
@@ -53,7 +60,14 @@ async function doctor(args: readonly string[]): Promise<number> {
   return runDoctor({ json: args.includes("--json") });
 }
 
-async function printHelp(): Promise<number> {
+/** The help of a command that has its own, else of the program. */
+async function printHelp(name = "serve"): Promise<number> {
+  const asked = OTHER_NAMES[name] ?? name;
+  if (!name.startsWith("-") && !NAMES.includes(asked)) {
+    throw new UsageError(await unknownCommand(name));
+  }
+  const own = await COMMANDS[asked]?.();
+  if (own) return printInColour(own.help);
   const { helpText } = await import("./cli/help.ts");
   return printInColour(helpText);
 }
@@ -68,15 +82,15 @@ async function print(text: string): Promise<number> {
   return 0;
 }
 
-async function unknownCommand(command: string): Promise<string> {
+async function unknownCommand(name: string): Promise<string> {
   const { nearest } = await import("./cli/nearest.ts");
-  const guess = nearest(command, COMMANDS);
+  const guess = nearest(name, NAMES);
   if (!guess && process.env["npm_lifecycle_event"] === "start") {
     // npm takes flags for its own and leaves their values
-    return `unknown command ${command}; flags of npm start come behind --, as in npm start -- --port 8080`;
+    return `unknown command ${name}; flags of npm start come behind --, as in npm start -- --port 8080`;
   }
   const advice = guess ? `did you mean ${guess}?` : "to serve a model, name it with -m;";
-  return `unknown command ${command}; ${advice} mlxcel --help lists the commands`;
+  return `unknown command ${name}; ${advice} mlxcel --help lists the commands`;
 }
 
 /** One line on stderr: 2 for a wrong command line, 1 for everything else. Stack traces only under MLXCEL_DEBUG=1. */

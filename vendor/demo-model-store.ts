@@ -1,7 +1,7 @@
 import type { Environment } from "../src/cli/parse.ts";
 import { parseFlags, readCommandLine } from "../src/cli/parse.ts";
 import { UsageError } from "../src/cli/usage-error.ts";
-import { localStore } from "../src/hub/resolve.ts";
+import { localStore } from "../src/hub/places.ts";
 
 interface ModelWish {
   readonly modelsDir?: string | undefined;
@@ -16,8 +16,7 @@ async function wishOf(args: readonly string[], env: Environment): Promise<ModelW
       command === "embed"
         ? readCommandLine((await import("../src/cli/embed.ts")).EMBED, rest, env).flags
         : readCommandLine((await import("../src/cli/rerank.ts")).RERANK, rest, env).flags;
-    const { offline } = parseFlags([], env).flags;
-    return { ...flags, needsNoDemo: flags.help || offline || flags.model !== undefined };
+    return { ...flags, needsNoDemo: flags.help || flags.offline || flags.model !== undefined };
   }
   if (command !== "serve" && !command.startsWith("-")) return { needsNoDemo: true };
   const { flags } = parseFlags(command === "serve" ? rest : args, env);

@@ -3,7 +3,7 @@ import { rm } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { buildMlxC } from "./build.ts";
 import { fetchCrate, fetchWheel, unpackCrate, unpackWheel } from "./download.ts";
-import { exclusively } from "./exclusive.ts";
+import { exclusively } from "../src/hub/exclusive.ts";
 import { installFolder, isInstalled } from "./install.ts";
 import {
   cacheFolder,

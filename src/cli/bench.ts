@@ -1,16 +1,17 @@
 /** `mlxcel bench`: what a server does under load, alone or beside others. */
 import { z } from "zod";
-import { DEFAULT_MODEL, resolveModel } from "../hub/resolve.ts";
+import { DEFAULT_MODEL } from "../hub/resolve.ts";
 import { colourWanted } from "../serving/log.ts";
 import { runBench, type Report } from "./bench/bench-run.ts";
 import { startOwnServer } from "./bench/own-server.ts";
 import { cellsTable } from "./bench/report.ts";
 import { isRerank, SCENARIO_NAMES, SCENARIOS, type Scenario } from "./bench/scenarios.ts";
 import { parseTarget, type Target } from "./bench/target.ts";
-import { modelFlags, outputFlags } from "./command-flags.ts";
+import { hubFlags, modelFlags, outputFlags } from "./command-flags.ts";
 import { flag, flagsOf, type FlagTable } from "./flag-table.ts";
 import { flagsSchema } from "./flags.ts";
 import { commandHelp } from "./help.ts";
+import { namedModel } from "./named-model.ts";
 import { remark, writeAnswer } from "./output.ts";
 import { readCommandLine, type Environment } from "./parse.ts";
 import { UsageError } from "./usage-error.ts";
@@ -24,7 +25,7 @@ const schema = z.object({
     placeholder: "NAME",
     aliases: ["-m"],
     noEnv: true,
-    help: `The embedder of a server that is started for this: a directory, or <owner>/<name> in the local store or the Hugging Face cache. Default: ${DEFAULT_MODEL}. With --target: what requests name as their model.`,
+    help: `The embedder of a server that is started for this: a directory, a GGUF file, or a repository <owner>/<name>. Default: ${DEFAULT_MODEL}. With --target: what requests name as their model.`,
   }),
   rerankModel: flag(text("a directory or a repository name").optional(), {
     group: "What is measured",
@@ -33,7 +34,7 @@ const schema = z.object({
     noEnv: true,
     help: "The same for reranking; without it d1 and d4 are left out.",
   }),
-  modelsDir: modelFlags.modelsDir,
+  ...hubFlags,
   target: flag(z.array(z.string()).optional(), {
     group: "What is measured",
     placeholder: "[NAME=]URL",
@@ -155,11 +156,11 @@ async function measureOwnServer(
   scenarios: readonly Scenario[],
   env: Environment,
 ): Promise<Report> {
-  const directoryOf = (name: string) =>
-    resolveModel(name, { modelsDir: flags.modelsDir, env }).directory;
+  const directoryOf = async (name: string) => (await namedModel(name, flags, env)).directory;
+  const model = await directoryOf(flags.model ?? DEFAULT_MODEL);
   await using server = await startOwnServer({
-    model: directoryOf(flags.model ?? DEFAULT_MODEL),
-    reranker: flags.rerankModel === undefined ? undefined : directoryOf(flags.rerankModel),
+    model,
+    reranker: flags.rerankModel === undefined ? undefined : await directoryOf(flags.rerankModel),
     env,
   });
   const { rounds, seconds } = flags;

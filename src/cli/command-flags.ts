@@ -4,16 +4,23 @@ import { flag } from "./flag-table.ts";
 import { flagsSchema } from "./flags.ts";
 import { onOff, text } from "./values.ts";
 
-const { modelsDir, device, cpuDequantize, memoryLimit, cacheLimit, help } = flagsSchema.shape;
+const { modelsDir, revision, hfToken, offline } = flagsSchema.shape;
+const { device, cpuDequantize, memoryLimit, cacheLimit, help } = flagsSchema.shape;
+
+/** Where models are found and downloaded from. */
+export const hubFlags = { modelsDir, revision, hfToken, offline };
+
+/** Of the commands that only look into the store. */
+export const storeFlags = { modelsDir, help };
 
 export const modelFlags = {
   model: flag(text("a directory or a repository name").optional(), {
     group: "Model",
     placeholder: "NAME",
     aliases: ["-m"],
-    help: `A directory, or <owner>/<name> in the local store or the Hugging Face cache. Default: ${DEFAULT_MODEL}.`,
+    help: `A directory, a GGUF file, or a repository <owner>/<name>, downloaded where it is not here yet. Default: ${DEFAULT_MODEL}.`,
   }),
-  modelsDir,
+  ...hubFlags,
 };
 
 export const outputFlags = {

@@ -2,7 +2,8 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { describeReport, doctor, storedModels } from "./doctor.ts";
+import { storedModels } from "../hub/store.ts";
+import { describeReport, doctor } from "./doctor.ts";
 
 const home = mkdtempSync(join(tmpdir(), "mlxcel-doctor-"));
 const store = join(home, "mlxcel", "models");

@@ -1,8 +1,7 @@
 /** `mlxcel doctor`: what this machine, the native library and the local store look like. */
-import { type Dirent, existsSync, readdirSync } from "node:fs";
 import { availableParallelism, cpus, freemem, release, totalmem } from "node:os";
-import { join } from "node:path";
-import { localStore } from "../hub/resolve.ts";
+import { localStore } from "../hub/places.ts";
+import { storedModels } from "../hub/store.ts";
 import { checkDecoding } from "../media/decoding.ts";
 import { LibraryError } from "../native/library-error.ts";
 import { type MatmulRate, measureMatmul } from "./matmul-rate.ts";
@@ -72,27 +71,6 @@ function slowProducts({ bestGflops }: MatmulRate): string[] {
     `f32 matrix products reach only ${bestGflops.toFixed(0)} GFLOP/s: the machine is busy, or the native library ` +
       `lacks its BLAS; run npm start once to rebuild it`,
   ];
-}
-
-/** Names, as `-m` takes them, of the directories in the store that hold a config.json. */
-export function storedModels(directory: string): string[] {
-  const names: string[] = [];
-  for (const owner of subdirectories(directory)) {
-    if (existsSync(join(directory, owner, "config.json"))) names.push(owner);
-    for (const name of subdirectories(join(directory, owner))) {
-      if (existsSync(join(directory, owner, name, "config.json"))) names.push(`${owner}/${name}`);
-    }
-  }
-  return names.sort();
-}
-
-function subdirectories(directory: string): string[] {
-  if (!existsSync(directory)) return [];
-  const isDirectory = (entry: Dirent) => entry.isDirectory() || entry.isSymbolicLink();
-  return readdirSync(directory, { withFileTypes: true })
-    .filter(isDirectory)
-    .filter(({ name }) => !name.startsWith("."))
-    .map(({ name }) => name);
 }
 
 /** The report for people: one aligned line per finding. */

@@ -67,8 +67,10 @@ export interface FlagTable<Schema extends z.ZodObject = z.ZodObject> {
   /** Reads the raw texts of all flags, keyed by the flag's name in camel case, into typed settings. */
   readonly schema: Schema;
   readonly flags: readonly Flag[];
-  /** Advice for a word that belongs to no flag. */
-  readonly bareWord: string;
+  /** Words that belong to no flag are taken, too, such as the names that `mlxcel pull` is given. */
+  readonly takesWords?: true;
+  /** Advice for a word that belongs to no flag where none is taken. */
+  readonly bareWord?: string;
   /** Spellings that are taken without effect. */
   readonly ignored?: ReadonlyMap<string, Follows>;
   /** Spellings that are refused with a reason. */

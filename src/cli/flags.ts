@@ -13,6 +13,7 @@ import {
   onOff,
   oneOf,
   origins,
+  revision,
   text,
   wholeNumber,
 } from "./values.ts";
@@ -24,7 +25,7 @@ export const flagsSchema = z.object({
     placeholder: "NAME",
     aliases: ["-m", "-hf", "-hfr", "--hf-repo"],
     llamaEnv: ["LLAMA_ARG_MODEL", "LLAMA_ARG_HF_REPO"],
-    help: `Model to serve: a directory, or <owner>/<name> in the local store or the Hugging Face cache. Without any model flag: ${DEFAULT_MODEL}.`,
+    help: `Model to serve: a directory, a GGUF file, or a repository <owner>/<name>, downloaded where it is not here yet; <owner>/<name>:Q8_0 is one of its GGUF files. Without any model flag: ${DEFAULT_MODEL}.`,
   }),
   embeddingModel: flag(text("a directory or a repository name").optional(), {
     group: "Model",
@@ -50,10 +51,23 @@ export const flagsSchema = z.object({
     llamaEnv: ["LLAMA_ARG_MODELS_DIR"],
     help: "Local store, holding <owner>/<name> directories. Default: mlxcel/models in $XDG_CACHE_HOME or ~/.cache.",
   }),
+  revision: flag(revision().optional(), {
+    group: "Model",
+    placeholder: "REVISION",
+    help: "Branch, tag or commit of the repositories. Default: what is here, else main.",
+  }),
+  hfToken: flag(text("a token").optional(), {
+    group: "Model",
+    placeholder: "TOKEN",
+    aliases: ["-hft"],
+    llamaEnv: ["HF_TOKEN"],
+    secret: true,
+    help: "For repositories that are private or gated. Default: the one that hf auth login has stored.",
+  }),
   offline: flag(onOff(), {
     group: "Model",
-    llamaEnv: ["LLAMA_ARG_OFFLINE"],
-    help: "Never use the network to find a model. This version never does.",
+    llamaEnv: ["LLAMA_ARG_OFFLINE", "HF_HUB_OFFLINE"],
+    help: "Never use the network to find a model.",
   }),
   embedding: flag(onOff(), {
     group: "Embeddings",

@@ -68,8 +68,8 @@ export interface UnavailableFlag {
 }
 
 const TEXT_ONLY = "this version reads text only, no images";
-const NO_DOWNLOADS =
-  "this version does not download models; put the model's files in a directory and give that to -m";
+const NO_URLS =
+  "this version downloads repositories of the Hugging Face hub only; give -m <owner>/<name>";
 const NO_ADAPTERS =
   "this version runs a model as its files are; adapters and overrides are not supported";
 const DEFAULT_PROFILE = "this version has the default behaviour only";
@@ -92,12 +92,12 @@ export const UNAVAILABLE_FLAGS: readonly UnavailableFlag[] = [
   },
   { spellings: ["--empty-text"], why: "this version refuses empty texts", fine: ["reject"] },
   {
-    spellings: ["-hft", "--hf-token", "--revision", "-mu", "--model-url", "-dr", "--docker-repo"],
-    why: NO_DOWNLOADS,
+    spellings: ["-mu", "--model-url", "-dr", "--docker-repo"],
+    why: NO_URLS,
   },
   {
     spellings: ["-hff", "--hf-file"],
-    why: "this version reads checkpoint directories, not single files",
+    why: "name the file behind a colon, as in -m <owner>/<name>:model-q8_0.gguf",
   },
   { spellings: ["--lora", "--lora-scaled", "--control-vector", "--override-kv"], why: NO_ADAPTERS },
   {

@@ -5,7 +5,11 @@ import { spellings } from "./flag-table.ts";
 import { FLAGS, VARIABLES } from "./flags.ts";
 import { embedHelp } from "./embed.ts";
 import { flagsMarkdown, helpText } from "./help.ts";
+import { listHelp } from "./list.ts";
+import { pullHelp } from "./pull.ts";
 import { rerankHelp } from "./rerank.ts";
+import { rmHelp } from "./rm.ts";
+import { showHelp } from "./show.ts";
 
 test("help names every spelling of every flag", () => {
   const words = new Set(helpText(false).split(/[\s,]+/));
@@ -20,6 +24,10 @@ test.each([
   ["serve", helpText],
   ["embed", embedHelp],
   ["rerank", rerankHelp],
+  ["pull", pullHelp],
+  ["list", listHelp],
+  ["rm", rmHelp],
+  ["show", showHelp],
 ])("the help of %s fits 80 columns, with no blanks at line ends", (_, help) => {
   const lines = help(false).split("\n");
   expect(lines.filter((line) => line.length > 80 || line !== line.trimEnd())).toEqual([]);

@@ -26,8 +26,10 @@ export function helpText(colour: boolean): string {
         ["mlxcel embed -t TEXT...", "print the vectors of texts"],
         ["mlxcel rerank -q QUERY -d DOC...", "print documents, best first"],
         ["mlxcel bench [--target URL]", "measure servers under load"],
+        ["mlxcel pull | list | show | rm", "download models, look at them, delete them"],
         ["mlxcel doctor [--json]", "check this machine and the native libraries"],
-        ["mlxcel help | version", "print this text, or the version"],
+        ["mlxcel help [COMMAND]", "print this text, or that of a command"],
+        ["mlxcel version", "print the version"],
       ],
       variables: VARIABLES,
       closing:

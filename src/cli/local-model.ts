@@ -1,7 +1,7 @@
 /** A model in a worker of its own, for the commands that run without a server. */
 import { kindOf, readCheckpoint } from "../checkpoint/checkpoint.ts";
 import type { ParseContext } from "../dialects/dialect.ts";
-import { DEFAULT_MODEL, resolveModel } from "../hub/resolve.ts";
+import { DEFAULT_MODEL } from "../hub/resolve.ts";
 import type { Logger } from "../serving/log.ts";
 import type { Provider } from "../serving/provider.ts";
 import { RankingEmbedder } from "../serving/ranking-embedder.ts";
@@ -9,12 +9,12 @@ import { Failure } from "../worker/failure.ts";
 import type { EmbedJob, RerankJob, ResultOf } from "../worker/job.ts";
 import type { WorkerSettings } from "../worker/protocol.ts";
 import { hostOf } from "./model-host.ts";
+import { type HubFlags, namedModel } from "./named-model.ts";
 import type { Environment } from "./parse.ts";
 import { UsageError } from "./usage-error.ts";
 
-export interface LocalModelFlags {
+export interface LocalModelFlags extends HubFlags {
   readonly model?: string | undefined;
-  readonly modelsDir?: string | undefined;
   readonly device: WorkerSettings["device"];
   readonly cpuDequantize: WorkerSettings["cpuDequantize"];
   readonly memoryLimit?: number | undefined;
@@ -42,10 +42,7 @@ export class LocalModel implements Disposable {
     env: Environment,
     own: Pick<WorkerSettings, "pooling"> = {},
   ): Promise<LocalModel> {
-    const { directory, id, name } = resolveModel(flags.model ?? DEFAULT_MODEL, {
-      modelsDir: flags.modelsDir,
-      env,
-    });
+    const { directory, id, name } = await namedModel(flags.model ?? DEFAULT_MODEL, flags, env);
     const kind = kindOf(readCheckpoint(directory)) === "embedding" ? "embedding" : "reranker";
     if (use === "embed" && kind === "reranker") {
       throw new Error(`${name} is not an embedding model; mlxcel rerank runs rerankers`);

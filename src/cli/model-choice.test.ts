@@ -29,18 +29,18 @@ afterAll(() => rmSync(root, { recursive: true }));
 
 function choice(line: string) {
   const args = line === "" ? [] : line.split(" ");
-  return chooseModels(parseFlags(["--models-dir", root, ...args], {}).flags, {});
+  return chooseModels(parseFlags(["--models-dir", root, "--offline", ...args], {}).flags, {});
 }
 
 /** What is served: `E` embeddings, `R` ranking by a reranker, `e` ranking by the embedder. */
-function kinds(line: string): string {
-  const { embedder, reranker, embedderRanks } = choice(line);
+async function kinds(line: string): Promise<string> {
+  const { embedder, reranker, embedderRanks } = await choice(line);
   return `${embedder ? "E" : ""}${reranker ? "R" : ""}${embedderRanks ? "e" : ""}`;
 }
 
 describe("embedders", () => {
-  test("none named: the default, and the choice says so", () => {
-    expect(choice("")).toMatchObject({
+  test("none named: the default, and the choice says so", async () => {
+    expect(await choice("")).toMatchObject({
       embedder: {
         id: "all-MiniLM-L6-v2",
         names: ["all-MiniLM-L6-v2", "sentence-transformers/all-MiniLM-L6-v2"],
@@ -53,8 +53,8 @@ describe("embedders", () => {
 
   test.each(["-m", "--embedding-model"])(
     "%s names it: id, repository and aliases all count",
-    (flag) => {
-      expect(choice(`${flag} owner/embedder --alias a,b`).embedder).toEqual({
+    async (flag) => {
+      expect((await choice(`${flag} owner/embedder --alias a,b`)).embedder).toEqual({
         directory: join(root, "owner", "embedder"),
         id: "embedder",
         names: ["embedder", "owner/embedder", "a", "b"],
@@ -63,9 +63,9 @@ describe("embedders", () => {
     },
   );
 
-  test("both flags may name one model in two ways", () => {
+  test("both flags may name one model in two ways", async () => {
     const path = join(root, "owner", "embedder");
-    const { embedder } = choice(`-m ${path} --embedding-model owner/embedder`);
+    const { embedder } = await choice(`-m ${path} --embedding-model owner/embedder`);
     expect(embedder?.names).toEqual(["embedder", path, "owner/embedder"]);
   });
 });
@@ -73,8 +73,8 @@ describe("embedders", () => {
 describe("rerankers", () => {
   test.each(["-m owner/ranker", "--reranker-model owner/ranker"])(
     "%s alone: only ranking, without the default embedder",
-    (line) => {
-      expect(choice(line)).toMatchObject({
+    async (line) => {
+      expect(await choice(line)).toMatchObject({
         embedder: undefined,
         reranker: { id: "ranker", names: ["ranker", "owner/ranker"], isDefault: false },
         embedderRanks: false,
@@ -82,9 +82,9 @@ describe("rerankers", () => {
     },
   );
 
-  test("a generative one is named by --reranker-model; -m may name it once more", () => {
-    expect(kinds("--reranker-model owner/chat")).toBe("R");
-    const twice = choice(`-m ${join(root, "owner/chat")} --reranker-model owner/chat`);
+  test("a generative one is named by --reranker-model; -m may name it once more", async () => {
+    expect(await kinds("--reranker-model owner/chat")).toBe("R");
+    const twice = await choice(`-m ${join(root, "owner/chat")} --reranker-model owner/chat`);
     expect(twice.embedder).toBeUndefined();
     expect(twice.reranker?.names).toEqual(["chat", join(root, "owner/chat"), "owner/chat"]);
   });
@@ -94,8 +94,8 @@ describe("rerankers", () => {
     "--embedding-model owner/embedder -m owner/ranker",
     "--embedding-model owner/embedder --reranker-model owner/chat",
     "-m owner/ranker --reranker-model owner/ranker --embedding-model owner/embedder",
-  ])("%s: one of each", (line) => {
-    expect(kinds(line)).toBe("ER");
+  ])("%s: one of each", async (line) => {
+    expect(await kinds(line)).toBe("ER");
   });
 });
 
@@ -114,23 +114,23 @@ describe("which kinds are served", () => {
     ["-m owner/ranker --rerank", "R"],
     ["--rerank", "Ee"],
     ["--embedding", "E"],
-  ])("%s: %s", (line, served) => {
-    expect(kinds(line)).toBe(served);
+  ])("%s: %s", async (line, served) => {
+    expect(await kinds(line)).toBe(served);
   });
 
-  test("a model that is switched off is named", () => {
-    expect(choice(`${both} --embedding`).notices).toEqual([
+  test("a model that is switched off is named", async () => {
+    expect((await choice(`${both} --embedding`)).notices).toEqual([
       "--embedding serves embeddings only: --reranker-model owner/ranker is not loaded",
     ]);
-    expect(choice(`${both} --rerank`).notices).toEqual([
+    expect((await choice(`${both} --rerank`)).notices).toEqual([
       "--rerank serves ranking only (add --embedding for both): --embedding-model owner/embedder is not loaded",
     ]);
-    expect(choice(both).notices).toEqual([]);
+    expect((await choice(both)).notices).toEqual([]);
   });
 
-  test("--embedding without an embedder stops the start", () => {
+  test("--embedding without an embedder stops the start", async () => {
     for (const more of ["", " --rerank"]) {
-      expect(() => choice(`-m owner/ranker --embedding${more}`)).toThrow(
+      await expect(choice(`-m owner/ranker --embedding${more}`)).rejects.toThrow(
         "--embedding needs an embedding model",
       );
     }
@@ -144,8 +144,8 @@ describe("aliases go to the model of -m, else to the only one, else to the embed
     ["--reranker-model owner/ranker", "ranker"],
     ["--reranker-model owner/ranker --embedding-model owner/embedder", "embedder"],
     ["-m owner/embedder --reranker-model owner/ranker --rerank", "ranker"],
-  ])("%s: %s", (line, id) => {
-    const { embedder, reranker } = choice(`${line} --alias a`);
+  ])("%s: %s", async (line, id) => {
+    const { embedder, reranker } = await choice(`${line} --alias a`);
     const aliased = [embedder, reranker].filter((model) => model?.names.includes("a"));
     expect(aliased.map((model) => model?.id)).toEqual([id]);
   });
@@ -165,9 +165,9 @@ describe("contradictions", () => {
       "-m owner/ranker --reranker-model owner/chat",
       "-m owner/ranker and --reranker-model owner/chat are two rerankers",
     ],
-  ])("%s: both are named", (line, message) => {
-    expect(() => choice(line)).toThrow(UsageError);
-    expect(() => choice(line)).toThrow(message);
+  ])("%s: both are named", async (line, message) => {
+    await expect(choice(line)).rejects.toThrow(UsageError);
+    await expect(choice(line)).rejects.toThrow(message);
   });
 
   test.each([
@@ -181,8 +181,8 @@ describe("contradictions", () => {
     ["--embedding-model owner/chat", "--embedding-model owner/chat is a chat model"],
     ["--reranker-model owner/embedder", "give --embedding-model owner/embedder --rerank"],
     ["-m owner/absent", "owner/absent not found"],
-  ])("%s: a model of the wrong kind is refused by what it is", (line, message) => {
-    expect(() => choice(line)).toThrow(message);
-    expect(() => choice(line)).not.toThrow(UsageError);
+  ])("%s: a model of the wrong kind is refused by what it is", async (line, message) => {
+    await expect(choice(line)).rejects.toThrow(message);
+    await expect(choice(line)).rejects.not.toThrow(UsageError);
   });
 });

@@ -1,8 +1,9 @@
 /** From the flags that name models to the models that are loaded, and what each of them is for. */
 import { realpathSync } from "node:fs";
 import { kindOf, readCheckpoint, type CheckpointKind } from "../checkpoint/checkpoint.ts";
-import { DEFAULT_MODEL, resolveModel, type ResolvedModel } from "../hub/resolve.ts";
+import { DEFAULT_MODEL, type ResolvedModel } from "../hub/resolve.ts";
 import type { Flags } from "./flags.ts";
+import { namedModel } from "./named-model.ts";
 import type { Environment } from "./parse.ts";
 import { UsageError } from "./usage-error.ts";
 
@@ -37,8 +38,8 @@ type Mentions = readonly [NamedModel, ...NamedModel[]];
  * @throws UsageError for flags that contradict each other
  * @throws Error for models that are missing or of the wrong kind
  */
-export function chooseModels(flags: Flags, env: Environment): ModelChoice {
-  const named = namedModels(flags, env);
+export async function chooseModels(flags: Flags, env: Environment): Promise<ModelChoice> {
+  const named = await namedModels(flags, env);
   const ranks = flags.rerank || flags.pooling === "rank";
   if (flags.embedding && !named.embedder) {
     throw new Error("--embedding needs an embedding model: name one with --embedding-model");
@@ -86,22 +87,24 @@ function chosenModel(mentions: Mentions, aliases: readonly string[] = []): Chose
   return { directory, id, names: [...names], isDefault: flag === "default" };
 }
 
-function namedModels(flags: Flags, env: Environment) {
+async function namedModels(flags: Flags, env: Environment) {
   const { model, embeddingModel, rerankerModel } = flags;
-  const find = (name: string | undefined, flag: NamedModel["flag"]): NamedModel | undefined =>
-    name === undefined
-      ? undefined
-      : { ...resolveModel(name, { modelsDir: flags.modelsDir, env }), flag };
-  const main = find(model, "-m");
-  const embedding = find(embeddingModel, "--embedding-model");
-  const reranking = find(rerankerModel, "--reranker-model");
+  const find = async (
+    name: string | undefined,
+    flag: NamedModel["flag"],
+  ): Promise<NamedModel | undefined> =>
+    name === undefined ? undefined : { ...(await namedModel(name, flags, env)), flag };
+  // one after the other, each with its own progress
+  const main = await find(model, "-m");
+  const embedding = await find(embeddingModel, "--embedding-model");
+  const reranking = await find(rerankerModel, "--reranker-model");
   const isDefault = !main && !embedding && !reranking;
   const mainRole = main && roleOfMain(main, reranking);
   if (embedding) requireEmbedder(embedding);
   if (reranking) requireReranker(reranking);
   return {
     embedder: isDefault
-      ? defaultEmbedder(find(DEFAULT_MODEL, "default"))
+      ? defaultEmbedder(await find(DEFAULT_MODEL, "default"))
       : oneModel(mainRole === "embedding" ? main : undefined, embedding, "embedding models"),
     reranker: oneModel(mainRole === "reranker" ? main : undefined, reranking, "rerankers"),
   };

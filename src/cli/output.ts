@@ -1,5 +1,5 @@
 /** What the commands without a server write: the answer to stdout or a file, remarks to stderr. */
-import { Progress } from "./progress.ts";
+import { countOf, Progress } from "./progress.ts";
 
 /** Writes the answer; nothing else goes to stdout. */
 export async function writeAnswer(
@@ -20,7 +20,7 @@ export async function withProgress<T>(
   total: number,
   run: (onProgress: (done: number) => void) => Promise<T>,
 ): Promise<T> {
-  const progress = new Progress({ stream: process.stderr, noun, total });
+  const progress = new Progress({ stream: process.stderr, unit: countOf(noun), total });
   try {
     return await run((done) => progress.update(done));
   } finally {

@@ -241,6 +241,16 @@ describe("wrong command lines", () => {
   });
 });
 
+test("a revision is a name that git allows, and stays inside a directory", () => {
+  expect(flags("--revision refs/pr/1").revision).toBe("refs/pr/1");
+  expect(complaint("--revision ../x")).toContain("a branch, a tag or a commit");
+});
+
+test("the hub's own variables count, and a token is never shown", () => {
+  const { flags: read } = parseFlags([], { HF_TOKEN: "hf_secret", HF_HUB_OFFLINE: "1" });
+  expect(read).toMatchObject({ hfToken: "hf_secret", offline: true });
+});
+
 describe("llama-server's other flags", () => {
   test("those without effect are taken with their values and reported", () => {
     const { flags: parsed, ignored } = parseFlags(
@@ -255,7 +265,7 @@ describe("llama-server's other flags", () => {
     "--compat llama-server",
     "--unknown-model serve",
     "--empty-text embed",
-    "--hf-token t",
+    "--model-url u",
     "--lora f",
     "--compat",
   ])("%s is refused", (line) => {

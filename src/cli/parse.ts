@@ -11,6 +11,8 @@ export interface ParsedFlags<T = Flags> {
   readonly flags: T;
   /** Flags of llama-server that were given and have no effect here, as spelled. */
   readonly ignored: readonly string[];
+  /** Words that belong to no flag. */
+  readonly words: readonly string[];
 }
 
 /** The text given for a flag, and the spelling or variable that it came from. */
@@ -48,7 +50,13 @@ export function readCommandLine<Schema extends z.ZodObject>(
   args: readonly string[],
   env: Environment,
 ): ParsedFlags<z.output<Schema>> {
-  const reading: Reading = { table, meanings: meanings(table), given: new Map(), ignored: [] };
+  const reading: Reading = {
+    table,
+    meanings: meanings(table),
+    given: new Map(),
+    ignored: [],
+    words: [],
+  };
   for (let index = 0; index < args.length;) {
     index += readFlag(args[index] ?? "", args.slice(index + 1), reading);
   }
@@ -56,7 +64,8 @@ export function readCommandLine<Schema extends z.ZodObject>(
   for (const flag of table.flags) {
     if (!reading.given.has(flag)) reading.given.set(flag, fromEnv(flag, env));
   }
-  return { flags: validate(table, reading.given), ignored: reading.ignored };
+  const { given, ignored, words } = reading;
+  return { flags: validate(table, given), ignored, words };
 }
 
 interface Reading {
@@ -64,6 +73,7 @@ interface Reading {
   readonly meanings: ReadonlyMap<string, Meaning>;
   readonly given: Map<Flag, Given[]>;
   readonly ignored: string[];
+  readonly words: string[];
 }
 
 /** An argument taken apart: `--port=80` carries its value, `--port 80` may take the next one. */
@@ -81,6 +91,10 @@ const LOOKS_LIKE_A_FLAG = /^--[a-z][a-z-]*(=|$)/i;
 function readFlag(word: string, rest: readonly string[], reading: Reading): number {
   const { table, meanings, given, ignored } = reading;
   if (!/^-./.test(word)) {
+    if (table.takesWords) {
+      reading.words.push(word);
+      return 1;
+    }
     throw new UsageError(`unexpected argument "${word}"; ${table.bareWord}`);
   }
   const [, source = word, inline] = /^([^=]+)=(.*)$/s.exec(word) ?? [];

@@ -45,13 +45,18 @@ const DEFAULT_QUEUE_DEPTH = 8;
 const DEFAULT_TIMEOUT_SECS = 120;
 
 /**
+ * Models that are not here yet are downloaded.
+ *
  * @throws UsageError for flags that contradict each other
  * @throws Error for models and files that are missing or of the wrong kind
  */
-export function resolveSettings({ flags, ignored }: ParsedFlags, env: Environment): ServeSettings {
+export async function resolveSettings(
+  { flags, ignored }: ParsedFlags,
+  env: Environment,
+): Promise<ServeSettings> {
   const tls = tlsOf(flags);
   const apiKeys = [...new Set([...(flags.apiKey ?? []), ...keysOfFile(flags.apiKeyFile)])];
-  const { embedder, reranker, embedderRanks, notices } = chooseModels(flags, env);
+  const { embedder, reranker, embedderRanks, notices } = await chooseModels(flags, env);
   return {
     tls,
     apiKeys,

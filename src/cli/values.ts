@@ -17,6 +17,16 @@ export function text(accepts: string) {
   return z.string({ error: accepts }).trim().min(1, accepts);
 }
 
+/** A branch, tag or commit, as git allows their names. */
+export function revision() {
+  const accepts = "a branch, a tag or a commit";
+  return z
+    .string()
+    .trim()
+    .regex(/^\w[\w./-]*$/, accepts)
+    .refine((name) => !name.includes(".."), accepts);
+}
+
 export function oneOf<const Name extends string>(names: readonly Name[]) {
   return z.enum(names, { error: inWords(names) });
 }

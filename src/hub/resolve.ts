@@ -1,123 +1,147 @@
-/** From the name of a model to the directory of its checkpoint, or to its GGUF file. Nothing here writes or uses the network. */
-import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
-import { homedir } from "node:os";
-import { basename, isAbsolute, join, resolve } from "node:path";
+/** From the name of a model to its files on this machine. */
+import { existsSync, readdirSync, statSync } from "node:fs";
+import { basename, join, resolve } from "node:path";
 import { ggufFileAt } from "./gguf-file.ts";
-import { tagRefusal, notFound } from "./refusal.ts";
+import { cachedModel } from "./huggingface-cache.ts";
+import { markUsed, readManifest } from "./manifest.ts";
+import { type ModelName, parseModelName } from "./model-name.ts";
+import { localStore, type PlaceOptions, placesOf, storedToken } from "./places.ts";
+import { pull, type PullOptions } from "./pull.ts";
+import { notAtHand } from "./refusal.ts";
+import { modelIn, storedModel } from "./store.ts";
 
 /** Served when no flag names a model. */
 export const DEFAULT_MODEL = "sentence-transformers/all-MiniLM-L6-v2";
 
-export interface ResolveOptions {
-  /** Overrides where the local store is. */
-  readonly modelsDir?: string | undefined;
-  readonly env: Readonly<Record<string, string | undefined>>;
+export interface FindOptions extends PlaceOptions {
+  /** A branch, a tag or a commit; default: what is there, else main. */
+  readonly revision?: string | undefined;
+}
+
+export interface ResolveOptions
+  extends FindOptions, Pick<PullOptions, "token" | "listener" | "signal" | "firstPauseMs"> {
+  /** Never use the network. */
+  readonly offline: boolean;
 }
 
 export interface ResolvedModel {
-  /** Absolute; holds a config.json, or is a GGUF file. */
+  /** Absolute; a directory that holds a config.json, or a GGUF file. */
   readonly directory: string;
-  /** Last part of the directory's, the file's or the repository's name: what answers call the model. */
+  /** Last part of the path's or the repository's name: what answers call the model. */
   readonly id: string;
   /** As it was asked for; a repository's without a slash at the end. */
   readonly name: string;
 }
 
-/** Where repositories are looked for. */
-export interface Places {
-  /** Holds `<owner>/<name>`. */
-  readonly store: string;
-  /** Holds `models--<owner>--<name>`. */
-  readonly cache: string;
-}
-
 /**
- * Looks for `name` as a path, then as `<owner>/<name>` in the local store and in the Hugging Face cache.
+ * Finds a model on this machine, else downloads it to the local store.
  *
  * @throws Error one line: where it looked and what to do next
  */
-export function resolveModel(name: string, options: ResolveOptions): ResolvedModel {
-  if (existsSync(name)) {
-    const directory = resolve(name);
-    return {
-      directory: checkpointPath(directory, name),
-      id: basename(directory).replace(/\.gguf$/i, ""),
-      name,
-    };
+export async function resolveModel(name: string, options: ResolveOptions): Promise<ResolvedModel> {
+  const found = findModel(name, options);
+  if (found) return used(found, options);
+  const wanted = repositoryName(name);
+  const places = placesOf(options);
+  if (options.offline || !wanted.repository.includes("/")) {
+    throw notAtHand(wanted, places, options.offline);
   }
-  const repository = name.replace(/\/+$/, "");
-  const refusal = tagRefusal(repository);
-  if (refusal) throw refusal;
-  if (looksLikePath(repository)) throw new Error(`model ${name}: no such directory or file`);
-
-  const places = { store: localStore(options), cache: huggingFaceCache(options.env) };
-  const stored = join(places.store, repository);
-  const directory = existsSync(stored) ? stored : cachedSnapshot(places.cache, repository);
-  if (directory === undefined) throw notFound(repository, places);
-  return {
-    directory: checkpointPath(directory, repository),
-    id: basename(repository),
-    name: repository,
-  };
+  // another process may do it while this one waits for its turn
+  await download(wanted, options, () => findModel(name, options) !== undefined);
+  return used(stored(wanted, options), options);
 }
 
-/** Where `<owner>/<name>` directories lie: the flag, else mlxcel/models in the user's cache directory. */
-export function localStore({ modelsDir, env }: ResolveOptions): string {
-  return resolve(modelsDir ?? join(userCache(env), "mlxcel", "models"));
+async function download(wanted: ModelName, options: ResolveOptions, isThere?: () => boolean) {
+  const token = options.token ?? storedToken(options.env);
+  await pull(wanted, { ...options, store: localStore(options), token }, isThere);
 }
 
-/** The directory of huggingface_hub's cache, by the variables that it reads itself. */
-function huggingFaceCache(env: ResolveOptions["env"]): string {
-  const home = env["HF_HOME"] || join(userCache(env), "huggingface");
-  return resolve(env["HF_HUB_CACHE"] || join(home, "hub"));
+function stored(wanted: ModelName, { revision, ...options }: ResolveOptions): ResolvedModel {
+  const directory = storedModel(localStore(options), wanted, revision);
+  if (directory !== undefined) return asResolved(directory, wanted);
+  throw new Error(`model ${wanted.text} was downloaded but is gone from the store; try again`);
 }
 
-function userCache(env: ResolveOptions["env"]): string {
-  return env["XDG_CACHE_HOME"] || join(env["HOME"] || homedir(), ".cache");
+/**
+ * Downloads a repository to the local store, or brings it up to date there.
+ *
+ * @throws Error one line that says what to do next
+ */
+export async function pullModel(name: string, options: ResolveOptions): Promise<ResolvedModel> {
+  const wanted = parseModelName(name);
+  if (!wanted?.repository.includes("/")) {
+    throw new Error(`${name} cannot be downloaded: a repository is named <owner>/<name>`);
+  }
+  const places = placesOf(options);
+  const present = storedModel(places.store, wanted, undefined);
+  if (options.offline && present === undefined) throw notAtHand(wanted, places, true);
+  const isFromElsewhere =
+    present !== undefined && !readManifest(join(places.store, wanted.repository));
+  if (options.offline) {
+    options.listener.remark(`${wanted.text} is in the store; with --offline it is not compared`);
+  } else if (isFromElsewhere) {
+    options.listener.remark(
+      `${wanted.text} is in the store from elsewhere and left as it is; to download it, run mlxcel rm ${wanted.repository} first`,
+    );
+  } else await download(wanted, options);
+  return stored(wanted, options);
 }
 
-/** The snapshot that the branch `main` pointed to when the repository was last downloaded. */
-function cachedSnapshot(cache: string, name: string): string | undefined {
-  const repository = join(cache, `models--${name.replaceAll("/", "--")}`);
-  const main = join(repository, "refs", "main");
-  if (!existsSync(main)) return undefined;
-  const snapshot = join(repository, "snapshots", readFileSync(main, "utf8").trim());
-  return existsSync(snapshot) ? snapshot : undefined;
+/**
+ * Looks for `name` as a path, then in the local store and in the Hugging Face cache; undefined where it is a
+ * repository that none of them has.
+ *
+ * @throws Error one line, where it can only be a path, and what is there is no model
+ */
+export function findModel(name: string, options: FindOptions): ResolvedModel | undefined {
+  if (existsSync(name)) {
+    const directory = pathOfModel(resolve(name), name);
+    return { directory, id: basename(resolve(name)).replace(/\.gguf$/i, ""), name };
+  }
+  const wanted = repositoryName(name);
+  const { store, cache } = placesOf(options);
+  const directory =
+    storedModel(store, wanted, options.revision) ??
+    cachedModel(cache, wanted, options.revision ?? "main");
+  return directory === undefined ? undefined : asResolved(directory, wanted);
 }
 
-/** A repository is `<name>` or `<owner>/<name>`; everything else can only be a path. */
-function looksLikePath(name: string): boolean {
-  return (
-    isAbsolute(name) ||
-    /^[.~]|\.gguf$/i.test(name) ||
-    name.includes("\\") ||
-    name.split("/").length > 2
-  );
+function asResolved(directory: string, { text, repository }: ModelName): ResolvedModel {
+  return { directory, id: basename(repository), name: text };
+}
+
+function used(model: ResolvedModel, options: PlaceOptions): ResolvedModel {
+  const repository = parseModelName(model.name)?.repository;
+  if (repository !== undefined) markUsed(join(localStore(options), repository));
+  return model;
+}
+
+function repositoryName(name: string): ModelName {
+  const wanted = parseModelName(name);
+  if (wanted) return wanted;
+  throw new Error(`model ${name}: no such directory or file`);
 }
 
 /** The directory itself, or the GGUF file that it is or holds. */
-function checkpointPath(directory: string, name: string): string {
-  const file = ggufFileAt(directory);
+function pathOfModel(path: string, name: string): string {
+  const isDirectory = statSync(path).isDirectory();
+  if (isDirectory) requireReadable(path, name);
+  const file = ggufFileAt(path);
   if (file !== undefined) return file;
-  if (!statSync(directory).isDirectory()) {
+  if (!isDirectory) {
     throw new Error(
       `model ${name} is a file; name a .gguf file, or the directory that holds config.json and the weights`,
     );
   }
-  const names = namesIn(directory, name);
-  // Older sentence-transformers checkpoints keep all but modules.json in folders.
-  if (!names.includes("config.json") && !names.includes("modules.json")) {
-    const where = directory === resolve(name) ? "" : ` in ${directory}`;
-    throw new Error(
-      `model ${name}: no config.json${where}; a checkpoint's directory holds one beside its weights`,
-    );
-  }
-  return directory;
+  if (modelIn(path, { gguf: undefined, text: name }) !== undefined) return path;
+  throw new Error(
+    `model ${name}: no config.json; a checkpoint's directory holds one beside its weights`,
+  );
 }
 
-function namesIn(directory: string, name: string): string[] {
+function requireReadable(directory: string, name: string): void {
   try {
-    return readdirSync(directory);
+    readdirSync(directory);
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     throw new Error(`model ${name}: its directory cannot be read: ${reason}`, { cause: error });

@@ -11,7 +11,7 @@
  * text-embeddings-inference or infinity, take part as --target when they serve the models of build/bench.
  */
 import { parseArgs } from "node:util";
-import { DEFAULT_MODEL, resolveModel } from "../../src/hub/resolve.ts";
+import { DEFAULT_MODEL, findModel } from "../../src/hub/resolve.ts";
 import { runBench, type Report } from "../../src/cli/bench/bench-run.ts";
 import { startOwnServer } from "../../src/cli/bench/own-server.ts";
 import { markdownTable } from "../../src/cli/bench/report.ts";
@@ -77,7 +77,9 @@ function otherRows({ targets, runs }: Report): string {
 }
 
 const python = peerPython();
-const models = writeModels(resolveModel(values.model, { env: process.env }).directory, python);
+const found = findModel(values.model, { env: process.env });
+if (!found) throw new Error(`--model ${values.model}: run mlxcel pull ${values.model} first`);
+const models = writeModels(found.directory, python);
 const { embedder: model, reranker } = models;
 const ours = servers.use(await startOwnServer({ model, reranker, env: process.env }));
 const peers = [

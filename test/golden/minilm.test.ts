@@ -3,16 +3,16 @@ import { expect, test } from "bun:test";
 import { cpSync } from "node:fs";
 import { join } from "node:path";
 import * as mx from "../../ffi/index.ts";
-import { DEFAULT_MODEL, resolveModel } from "../../src/hub/resolve.ts";
+import { DEFAULT_MODEL, findModel } from "../../src/hub/resolve.ts";
 import { loadEmbeddingModel } from "../../src/models/load.ts";
 import type { EmbeddingModel } from "../../src/pipeline/embedder.ts";
 import { editJson, temporaryDirectory } from "../fixtures/fixtures.ts";
 import { expectClose, rawVectors } from "./reference.ts";
 
-const { directory } = resolveModel(DEFAULT_MODEL, {
-  modelsDir: process.env.MLXCEL_MODELS_DIR,
-  env: process.env,
-});
+const modelsDir = process.env.MLXCEL_MODELS_DIR;
+const found = findModel(DEFAULT_MODEL, { modelsDir, env: process.env });
+if (!found) throw new Error(`${DEFAULT_MODEL} is missing; npm test installs it`);
+const { directory } = found;
 const device = mx.openDevice("cpu");
 const model = loadEmbeddingModel({ directory, device });
 

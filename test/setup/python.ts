@@ -4,7 +4,7 @@ import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { CommandError, run } from "../../vendor/command.ts";
 import { clientError } from "../../vendor/download.ts";
-import { exclusively } from "../../vendor/exclusive.ts";
+import { exclusively } from "../../src/hub/exclusive.ts";
 import { isInstalled, writeStamp } from "../../vendor/install.ts";
 import { cacheFolder } from "../../vendor/pinned.ts";
 import { say, step } from "../../vendor/progress.ts";

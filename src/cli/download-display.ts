@@ -1,0 +1,50 @@
+import type { DownloadListener } from "../hub/pull.ts";
+import { BYTES, LOG_INTERVAL_MS, Progress, type ProgressStream } from "./progress.ts";
+
+/** What the shell reports of a process that a signal ended. */
+const EXIT_CODES = { SIGINT: 130, SIGTERM: 143 } as const;
+
+/**
+ * Shows a download: a bar on a terminal, plain lines elsewhere. Ctrl-C ends the process at once: what has arrived lies
+ * in the store already.
+ */
+export class DownloadDisplay implements DownloadListener, Disposable {
+  readonly #stream: ProgressStream;
+  readonly #stops = Object.entries(EXIT_CODES).map(
+    ([signal, code]) => [signal, () => this.#stop(code)] as const,
+  );
+  #progress: Progress | undefined;
+
+  constructor(stream: ProgressStream) {
+    this.#stream = stream;
+  }
+
+  remark(text: string): void {
+    this.#progress?.end();
+    this.#stream.write(`mlxcel: ${text}\n`);
+  }
+
+  progress(doneBytes: number, totalBytes: number): void {
+    if (this.#progress === undefined) {
+      for (const [signal, stop] of this.#stops) process.on(signal, stop);
+      this.#progress = new Progress({
+        stream: this.#stream,
+        unit: BYTES,
+        total: totalBytes,
+        alreadyDone: doneBytes,
+        silentMs: this.#stream.isTTY ? 0 : LOG_INTERVAL_MS,
+      });
+    }
+    this.#progress.update(doneBytes);
+  }
+
+  [Symbol.dispose](): void {
+    this.#progress?.end();
+    for (const [signal, stop] of this.#stops) process.off(signal, stop);
+  }
+
+  #stop(code: number): never {
+    this.remark("stopped; run the same command again, and it goes on from here");
+    process.exit(code);
+  }
+}

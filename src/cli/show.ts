@@ -1,0 +1,152 @@
+/** `mlxcel show`: what a model on this machine is. */
+import { join } from "node:path";
+import { z } from "zod";
+import { byteText } from "../hub/byte-text.ts";
+import { lastUsed, type Manifest, readManifest } from "../hub/manifest.ts";
+import { parseModelName } from "../hub/model-name.ts";
+import { localStore } from "../hub/places.ts";
+import { findModel } from "../hub/resolve.ts";
+import { hubFlags, outputFlags, storeFlags } from "./command-flags.ts";
+import { flag, flagsOf, type FlagTable } from "./flag-table.ts";
+import { commandHelp } from "./help.ts";
+import { type ModelReport, reportOf } from "./model-report.ts";
+import { terminalColumns, writeAnswer } from "./output.ts";
+import { readCommandLine, type Environment } from "./parse.ts";
+import { shortText } from "./table.ts";
+import { UsageError } from "./usage-error.ts";
+
+const schema = z.object({
+  ...storeFlags,
+  revision: hubFlags.revision,
+  json: flag(outputFlags.json, {
+    group: "Output",
+    noEnv: true,
+    help: "JSON for programs instead of lines.",
+  }),
+});
+
+const SHOW: FlagTable<typeof schema> = {
+  command: "mlxcel show",
+  schema,
+  flags: flagsOf(schema),
+  takesWords: true,
+};
+
+export function showHelp(colour: boolean): string {
+  return commandHelp(
+    SHOW,
+    {
+      title: "tells what a model is, from its configuration",
+      usage: [
+        ["mlxcel show NAME", "a path, or OWNER/NAME that is here"],
+        ["mlxcel show NAME --json", "for programs"],
+      ],
+    },
+    colour,
+  );
+}
+
+/** A model with what is known of its download. */
+interface ShownModel extends ModelReport {
+  readonly name: string;
+  readonly manifest: Manifest | undefined;
+  readonly lastUsed: Date | undefined;
+}
+
+/** The command. Returns the exit code. */
+export async function show(args: readonly string[], env: Environment): Promise<number> {
+  const { flags, words } = readCommandLine(SHOW, args, env);
+  const [name, ...others] = words;
+  if (name === undefined || others.length > 0) {
+    throw new UsageError("show takes the name of one model; mlxcel list shows what is here");
+  }
+  const { modelsDir, revision } = flags;
+  const found = findModel(name, { modelsDir, revision, env });
+  if (!found) {
+    throw new Error(`model ${name} is not on this machine; mlxcel pull ${name} downloads it`);
+  }
+  const repository = parseModelName(found.name)?.repository;
+  const stored = repository && join(localStore({ modelsDir, env }), repository);
+  const isStored = stored !== undefined && found.directory.startsWith(stored);
+  const model: ShownModel = {
+    name: found.name,
+    ...reportOf(found.directory),
+    manifest: isStored ? readManifest(stored) : undefined,
+    lastUsed: isStored ? lastUsed(stored) : undefined,
+  };
+  await writeAnswer(flags.json ? jsonOf(model) : linesOf(model), undefined);
+  return 0;
+}
+
+function jsonOf({ manifest, lastUsed: used, ...model }: ShownModel): string {
+  const { endpoint = null, revision = null, commit = null, downloadedAt = null } = manifest ?? {};
+  const source = { endpoint, revision, commit, downloadedAt };
+  const shown = { ...model, source, lastUsed: used?.toISOString() ?? null };
+  return `${JSON.stringify(shown, null, 2)}\n`;
+}
+
+type Row = readonly [label: string, text: string];
+
+const LABEL_COLUMNS = 14;
+
+function linesOf({ manifest, lastUsed: used, ...model }: ShownModel): string {
+  const { name, path, files } = model;
+  const total = files.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
+  const rows: Row[] = [
+    ["model", name],
+    ["path", path],
+    ...checkpointRows(model),
+    ...(manifest ? sourceRows(manifest) : []),
+    ...(used ? [["last used", used.toLocaleString()] as const] : []),
+    ["files", `${files.length}, ${byteText(total)}`],
+    ...files.map((file): Row => ["", `${byteText(file.sizeBytes).padStart(9)}  ${file.path}`]),
+  ];
+  return rows.map(([label, text]) => `${label.padEnd(LABEL_COLUMNS)}${text}\n`).join("");
+}
+
+function checkpointRows(report: ModelReport): Row[] {
+  const { kind, family, architecture, dim, maxLength, pooling, normalized } = report;
+  const isEmbedder = kind === "embedding";
+  return [
+    ["kind", kind],
+    ["family", `${family}${architecture ? ` (${architecture})` : ""}`],
+    [
+      "weights",
+      `${report.dtype}${report.parameters === null ? "" : `, ${countText(report.parameters)} parameters`}`,
+    ],
+    ...(dim === null ? [] : [["dim", String(dim)] as const]),
+    ...(maxLength === null ? [] : [["max length", `${maxLength} tokens`] as const]),
+    ...(isEmbedder
+      ? [
+          [
+            "pooling",
+            `${pooling ?? "the family's default"}, ${normalized ? "normalized (L2)" : "not normalized"}`,
+          ] as const,
+        ]
+      : []),
+    ...promptRows(report),
+  ];
+}
+
+function promptRows({ prompts, defaultPrompt }: ModelReport): Row[] {
+  return Object.entries(prompts).map(([name, text], i) => {
+    const mark = name === defaultPrompt ? " (default)" : "";
+    const shown = `${name}${mark}: ${JSON.stringify(text)}`;
+    return [i === 0 ? "prompts" : "", shortText(shown, terminalColumns() - LABEL_COLUMNS)];
+  });
+}
+
+function sourceRows({ endpoint, revision, commit, downloadedAt }: Manifest): Row[] {
+  return [
+    ["source", endpoint],
+    ["revision", `${revision} (commit ${commit.slice(0, 12)})`],
+    ["downloaded", new Date(downloadedAt).toLocaleString()],
+  ];
+}
+
+/** `22.7 M` */
+function countText(count: number): string {
+  if (count >= 1e9) return `${(count / 1e9).toFixed(1)} G`;
+  if (count >= 1e6) return `${(count / 1e6).toFixed(1)} M`;
+  return count >= 1e3 ? `${(count / 1e3).toFixed(1)} k` : String(count);
+}

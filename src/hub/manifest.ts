@@ -1,0 +1,67 @@
+/** What a download leaves beside a model's files: where they came from, and by its time when they were last used. */
+import { renameSync, statSync, utimesSync, writeFileSync, existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { z } from "zod";
+
+const MANIFEST_FILE = ".mlxcel.json";
+
+const storedFile = z.object({
+  path: z.string(),
+  sizeBytes: z.int().nonnegative(),
+  /** SHA-256 of a large file; of a small one git's id: the SHA-1 of a header and the content. */
+  oid: z.string().regex(/^([0-9a-f]{40}|[0-9a-f]{64})$/),
+});
+
+const manifestSchema = z.object({
+  repository: z.string(),
+  /** Where it came from, without a path. */
+  endpoint: z.string(),
+  /** The branch, tag or commit that was asked for. */
+  revision: z.string(),
+  commit: z.string(),
+  downloadedAt: z.iso.datetime(),
+  files: z.array(storedFile),
+});
+
+export type StoredFile = z.output<typeof storedFile>;
+export type Manifest = z.output<typeof manifestSchema>;
+
+/** undefined where something else put the files there. Throws Error naming a manifest that is damaged. */
+export function readManifest(directory: string): Manifest | undefined {
+  const path = join(directory, MANIFEST_FILE);
+  if (!existsSync(path)) return undefined;
+  const parsed = manifestSchema.safeParse(jsonOf(readFileSync(path, "utf8")));
+  if (parsed.success) return parsed.data;
+  throw new Error(`${path} is damaged; delete ${directory} and download the model again`);
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined; // which no schema takes
+  }
+}
+
+export function writeManifest(directory: string, manifest: Manifest): void {
+  const path = join(directory, MANIFEST_FILE);
+  writeFileSync(`${path}.new`, `${JSON.stringify(manifest, null, 2)}\n`);
+  renameSync(`${path}.new`, path);
+}
+
+/** Notes that the model is used now. */
+export function markUsed(directory: string): void {
+  const path = join(directory, MANIFEST_FILE);
+  if (!existsSync(path)) return;
+  const now = new Date();
+  try {
+    utimesSync(path, now, now);
+  } catch {
+    // A store that belongs to somebody else can still be read from.
+  }
+}
+
+/** undefined where something else put the files there. */
+export function lastUsed(directory: string): Date | undefined {
+  return statSync(join(directory, MANIFEST_FILE), { throwIfNoEntry: false })?.mtime;
+}
