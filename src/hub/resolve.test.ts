@@ -212,7 +212,7 @@ describe("a repository name", () => {
     "%s can only be a path",
     (name) => {
       expect(() => findModel(name, { modelsDir: root, env: {} })).toThrow(
-        `model ${name}: no such file`,
+        `model ${name}: no such directory or file`,
       );
     },
   );
