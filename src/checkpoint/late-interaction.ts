@@ -47,15 +47,20 @@ const MASK_MODULE = "MultiVectorMask";
 /** What PyLate leaves out of documents unless told otherwise. */
 const PUNCTUATION: readonly string[] = [..."!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"];
 
-const layoutFile = z.looseObject({ model_type: z.string().nullish() });
+const layoutFile = z.looseObject({
+  model_type: z.string().nullish(),
+  similarity_fn_name: z.string().nullish(),
+});
 
 /** The layout of a checkpoint with one vector per token; undefined for every other checkpoint. */
 export function multiVectorLayout(
   directory: string,
   { architectures, modules }: Pick<ReadBefore, "architectures" | "modules">,
 ): MultiVectorLayout | undefined {
-  const type = readOptionalJson(join(directory, CONFIG), layoutFile)?.model_type;
+  const { model_type: type, ...file } = readOptionalJson(join(directory, CONFIG), layoutFile) ?? {};
   if (type === "ColBERT" || type === "MultiVectorEncoder") return type;
+  // Older versions of PyLate name no type.
+  if (!type && ("query_prefix" in file || file.similarity_fn_name === "MaxSim")) return "ColBERT";
   return !modules && architectures.includes("HF_ColBERT") ? "HF_ColBERT" : undefined;
 }
 

@@ -52,6 +52,17 @@ describe("PyLate's settings", () => {
     expect(outputs).toBe(ids.length - 2);
   });
 
+  test("its older checkpoints, which name no type of model, are known by the other settings", () => {
+    for (const changes of [{}, { query_prefix: undefined, document_prefix: undefined }]) {
+      const copy = pylate({ model_type: undefined, ...changes });
+      const { lateInteraction } = readCheckpoint(copy.directory);
+      expect(lateInteraction?.document.marker).toBe("query_prefix" in changes ? "[D] " : "[D]");
+    }
+    expect(
+      readCheckpoint(new CheckpointCopy("bert-mean").directory).lateInteraction,
+    ).toBeUndefined();
+  });
+
   test("without expansion queries stay short", () => {
     const model = load(pylate({ do_query_expansion: false, attend_to_expansion_tokens: true }));
     const row = model.tokenize({ text: "vector" }, query);
