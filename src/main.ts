@@ -17,6 +17,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   pull: () => import("./cli/pull.ts").then(({ pull, pullHelp }) => command(pull, pullHelp)),
   list: () => import("./cli/list.ts").then(({ list, listHelp }) => command(list, listHelp)),
   rm: () => import("./cli/rm.ts").then(({ rm, rmHelp }) => command(rm, rmHelp)),
+  arch: () => import("./cli/arch.ts").then(({ arch, archHelp }) => command(arch, archHelp)),
   show: () => import("./cli/show.ts").then(({ show, showHelp }) => command(show, showHelp)),
 };
 const NAMES = ["serve", ...Object.keys(COMMANDS), "doctor", "help", "version"];

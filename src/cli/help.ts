@@ -27,6 +27,7 @@ export function helpText(colour: boolean): string {
         ["mlxcel rerank -q QUERY -d DOC...", "print documents, best first"],
         ["mlxcel bench [--target URL]", "measure servers under load"],
         ["mlxcel pull | list | show | rm", "download models, look at them, delete them"],
+        ["mlxcel arch", "list the families of models that load"],
         ["mlxcel doctor [--json]", "check this machine and the native libraries"],
         ["mlxcel help [COMMAND]", "print this text, or that of a command"],
         ["mlxcel version", "print the version"],

@@ -72,6 +72,8 @@ const MAX_POSITIONS = 8192;
 /** DeBERTa-v3 (He et al. 2021), and what of v2 has the same layers. */
 export const debertaV2: ModelFamily = {
   modelType: "deberta-v2",
+  publishedAs: "DeBERTa-v3, mxbai-rerank v1",
+  lengthLimit: "8192",
   defaultPooling: "mean",
   weightPrefixes: ["deberta.", "model."],
   load: (config, weights) => new DebertaEncoder(parse(config), weights),

@@ -23,6 +23,8 @@ const EPS = 1e-12;
 /** DistilBERT (Sanh et al. 2019): BERT without token types, half as deep. Sinusoidal positions are stored as a table too. */
 export const distilbert: ModelFamily = {
   modelType: "distilbert",
+  publishedAs: "multi-qa-distilbert, msmarco-distilbert",
+  lengthLimit: "max_position_embeddings",
   defaultPooling: "mean",
   weightPrefixes: ["distilbert.", "model."],
   load(unparsed, weights) {

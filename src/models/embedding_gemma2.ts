@@ -18,6 +18,8 @@ import { lookupTable, type LookupTable } from "./lookup-table.ts";
 /** EmbeddingGemma 2 (Google DeepMind), its texts. */
 export const embeddingGemma2: ModelFamily = {
   modelType: "embedding_gemma2",
+  publishedAs: "EmbeddingGemma 2, texts only",
+  lengthLimit: "max_position_embeddings",
   defaultPooling: "mean",
   weightPrefixes: ["model.language_model.", "language_model."],
   needsFloat32: true,

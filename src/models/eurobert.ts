@@ -9,6 +9,8 @@ const configSchema = z.looseObject({ ...fullAttentionOnly, clip_qkv: z.null().op
 /** EuroBERT (Boizard et al. 2025): Llama's network in which every token sees all of its text. */
 export const eurobert: ModelFamily = {
   modelType: "eurobert",
+  publishedAs: "EuroBERT",
+  lengthLimit: "max_position_embeddings",
   defaultPooling: "mean",
   weightPrefixes: ["model."],
   load(config, weights) {

@@ -7,12 +7,18 @@ import type { InstructionPrompt } from "./instruction-prompt.ts";
 /** One `model_type`: one file in models/, listed in registry.ts. */
 export interface ModelFamily {
   readonly modelType: string;
+  /** The models that people know it by. */
+  readonly publishedAs: string;
+  /** What bounds a row, for people: a number of tokens, or the setting in config.json. */
+  readonly lengthLimit: string;
   /** Used where the checkpoint has no pooling module. */
   readonly defaultPooling: PoolingMode;
   /** Prefixes that published checkpoints put in front of the names of the encoder's tensors, such as `bert.`. */
   readonly weightPrefixes: readonly string[];
   /** Half precision overflows in this network: it is computed in f32 whatever its weights are stored in. */
   readonly needsFloat32?: boolean;
+  /** Its language models can rank by answering yes or no. */
+  readonly answersYesOrNo?: boolean;
   /** Absent: instructions are ignored. */
   readonly instructionPrompt?: InstructionPrompt;
   /**

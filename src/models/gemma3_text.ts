@@ -26,6 +26,8 @@ import { readLayerRopes } from "./rope-config.ts";
 /** Gemma 3 without images (Gemma Team 2025), as EmbeddingGemma is: in both directions. */
 export const gemma3Text: ModelFamily = {
   modelType: "gemma3_text",
+  publishedAs: "EmbeddingGemma",
+  lengthLimit: "max_position_embeddings",
   defaultPooling: "mean",
   weightPrefixes: ["model."],
   needsFloat32: true,

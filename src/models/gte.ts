@@ -48,6 +48,8 @@ const ntkFile = z.looseObject({
 /** GTE (Zhang et al. 2024) in the spelling of transformers: BERT with rotary positions and a gated MLP. */
 export const gte: ModelFamily = {
   modelType: "gte",
+  publishedAs: "GTE v1.5 and multilingual GTE as transformers writes them",
+  lengthLimit: "max_position_embeddings",
   defaultPooling: "cls",
   weightPrefixes: ["gte.", "new.", "model."],
   typeCount: (config) => parse(config).type_vocab_size,
@@ -56,7 +58,11 @@ export const gte: ModelFamily = {
 };
 
 /** GTE in its original spelling. Tensors may be named either way whatever the config says. */
-export const gteNew: ModelFamily = { ...gte, modelType: "new" };
+export const gteNew: ModelFamily = {
+  ...gte,
+  modelType: "new",
+  publishedAs: "GTE v1.5, multilingual GTE, Arctic Embed M v2",
+};
 
 const parse = (config: unknown) => parseConfig(configSchema, config, "config.json");
 

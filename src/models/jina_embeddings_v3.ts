@@ -26,6 +26,8 @@ const configSchema = z
 /** Jina Embeddings v3 (Sturua et al. 2024) without its adapters: XLM-RoBERTa with rotary positions. */
 export const jinaEmbeddingsV3: ModelFamily = {
   modelType: "jina_embeddings_v3",
+  publishedAs: "Jina Embeddings v3 as transformers writes it, no adapters",
+  lengthLimit: "max_position_embeddings",
   defaultPooling: "mean",
   weightPrefixes: ["roberta.", "model."],
   typeCount: (config) => parse(config).type_vocab_size,

@@ -16,6 +16,8 @@ const configSchema = z.looseObject({
 /** Llama 1 to 3 (Touvron et al. 2023). */
 export const llama: ModelFamily = {
   modelType: "llama",
+  publishedAs: "embedders made of Llama 2 and 3",
+  lengthLimit: "max_position_embeddings",
   defaultPooling: "lasttoken",
   weightPrefixes: ["model."],
   instructionPrompt: spacedInstruction,

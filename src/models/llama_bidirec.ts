@@ -13,6 +13,8 @@ const configSchema = z.looseObject({
 /** NVIDIA's retrievers: Llama whose tokens see the whole text. */
 export const llamaBidirec: ModelFamily = {
   modelType: "llama_bidirec",
+  publishedAs: "NVIDIA's Llama retrievers",
+  lengthLimit: "max_position_embeddings",
   defaultPooling: "mean",
   weightPrefixes: ["model."],
   load(config, weights) {

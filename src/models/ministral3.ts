@@ -7,6 +7,8 @@ import { readSlidingMask } from "./mistral.ts";
 /** Ministral 3 (Mistral AI 2025): Mistral with YaRN and queries that grow with their position. */
 export const ministral3: ModelFamily = {
   modelType: "ministral3",
+  publishedAs: "embedders made of Ministral 3",
+  lengthLimit: "max_position_embeddings",
   defaultPooling: "mean",
   weightPrefixes: ["model."],
   load(config, weights) {

@@ -11,6 +11,8 @@ import { LlamaDecoder } from "./llama-decoder.ts";
 /** Mistral (Jiang et al. 2023): Llama whose tokens may see a window before them only. */
 export const mistral: ModelFamily = {
   modelType: "mistral",
+  publishedAs: "E5-Mistral, SFR, Linq",
+  lengthLimit: "max_position_embeddings",
   defaultPooling: "lasttoken",
   weightPrefixes: ["model."],
   instructionPrompt: spacedInstruction,

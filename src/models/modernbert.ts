@@ -27,6 +27,8 @@ import {
 /** ModernBERT (Warner et al. 2024). */
 export const modernbert: ModelFamily = {
   modelType: "modernbert",
+  publishedAs: "ModernBERT Embed, GTE ModernBERT, Granite R2",
+  lengthLimit: "max_position_embeddings",
   defaultPooling: "mean",
   weightPrefixes: ["model."],
   load: (config, weights) => new ModernBert(parse(config), weights),

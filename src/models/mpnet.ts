@@ -29,6 +29,8 @@ const configSchema = z
 /** MPNet (Song et al. 2020): BERT with RoBERTa's positions, and a bias by distance that all layers share. */
 export const mpnet: ModelFamily = {
   modelType: "mpnet",
+  publishedAs: "all-mpnet-base, multi-qa-mpnet",
+  lengthLimit: "max_position_embeddings, less 2",
   defaultPooling: "mean",
   weightPrefixes: ["mpnet.", "model."],
   load(unparsed, weights) {

@@ -72,6 +72,8 @@ type Sizes = Pick<
 /** Nomic Embed (Nussbaum et al. 2024): BERT with rotary positions, a gated MLP, and biases in its norms alone. */
 export const nomicBert: ModelFamily = {
   modelType: "nomic_bert",
+  publishedAs: "Nomic Embed v1 and v1.5",
+  lengthLimit: "n_positions",
   defaultPooling: "mean",
   weightPrefixes: ["bert.", "nomic_bert.", "model."],
   typeCount: (config) => readSizes(config).types,

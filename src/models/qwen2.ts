@@ -11,6 +11,8 @@ const configSchema = z.looseObject(fullAttentionOnly);
 /** Qwen2 and Qwen2.5 (Qwen Team 2024), dense; the embedders of GTE run it in both directions. */
 export const qwen2: ModelFamily = {
   modelType: "qwen2",
+  publishedAs: "GTE-Qwen2, causal or bidirectional",
+  lengthLimit: "max_position_embeddings",
   defaultPooling: "lasttoken",
   weightPrefixes: ["model."],
   instructionPrompt: spacedInstruction,

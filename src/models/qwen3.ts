@@ -24,9 +24,12 @@ const configSchema = z.looseObject({
 /** Qwen3 (Qwen Team 2025), dense. */
 export const qwen3: ModelFamily = {
   modelType: "qwen3",
+  publishedAs: "Qwen3-Embedding, Qwen3-Reranker",
+  lengthLimit: "max_position_embeddings",
   defaultPooling: "lasttoken",
   weightPrefixes: ["model."],
   instructionPrompt: tightInstruction,
+  answersYesOrNo: true,
   load,
   loadClassifier(config, weights) {
     const { pad_token_id: padId } = parse(config);

@@ -10,6 +10,8 @@ import { positionsAfterPadding } from "./padding-positions.ts";
 /** RoBERTa (Liu et al. 2019): BERT whose positions count from behind the padding id. */
 export const roberta: ModelFamily = {
   modelType: "roberta",
+  publishedAs: "all-distilroberta, all-roberta-large, cross-encoders",
+  lengthLimit: "max_position_embeddings, less pad_token_id + 1",
   defaultPooling: "mean",
   weightPrefixes: ["roberta.", "model."],
   typeCount: (config) => parse(config).type_vocab_size,

@@ -51,6 +51,8 @@ const MAX_POSITIONS = 8192;
 /** The encoder of T5 (Raffel et al. 2020). */
 export const t5: ModelFamily = {
   modelType: "t5",
+  publishedAs: "Sentence-T5, GTR, Instructor; the encoder of T5 and T5 1.1",
+  lengthLimit: "8192",
   defaultPooling: "mean",
   weightPrefixes: [],
   needsFloat32: true,

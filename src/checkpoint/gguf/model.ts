@@ -6,7 +6,8 @@ import { gemmaEmbedding } from "./gemma-embedding.ts";
 import { nomicBert } from "./nomic-bert.ts";
 import { qwen3 } from "./qwen3.ts";
 
-const architectures: readonly Architecture[] = [bert, nomicBert, qwen3, gemmaEmbedding];
+/** Every `general.architecture` that loads. */
+export const architectures: readonly Architecture[] = [bert, nomicBert, qwen3, gemmaEmbedding];
 
 /** What a GGUF file is for, by its `pooling_type`: the way to pool, or ranking. */
 export type GgufPooling = "none" | "mean" | "cls" | "lasttoken" | "rank";

@@ -1,0 +1,33 @@
+import { expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { run } from "../../test/server.ts";
+import { families } from "../models/registry.ts";
+import { familiesMarkdown } from "./arch.ts";
+
+test("the table has a line for every family of the registry", async () => {
+  const { exitCode, stdout } = await run(["arch"]);
+  expect(exitCode).toBe(0);
+  const [titles, ...lines] = stdout.trimEnd().split("\n");
+  expect(titles).toMatch(/^model_type +kinds +pooling +formats +max length +quantised +images/);
+  expect(lines.map((line) => line.split(" ", 1)[0])).toEqual(
+    families.map(({ modelType }) => modelType),
+  );
+  expect(stdout).toMatch(
+    /^qwen3 +embedding, classifier, yes\/no reranker +lasttoken +safetensors, GGUF /m,
+  );
+  expect(stdout).toMatch(/^mpnet +embedding +mean +safetensors +/m);
+});
+
+test("--json has the same for programs", async () => {
+  const { stdout } = await run(["arch", "--json"]);
+  expect(JSON.parse(stdout)).toContainEqual(
+    expect.objectContaining({ modelType: "t5", kinds: ["embedding"], lengthLimit: "8192" }),
+  );
+});
+
+test("README shows the table as it is", () => {
+  const readme = readFileSync(join(import.meta.dir, "../../README.md"), "utf8");
+  const [, shown = ""] = /<!-- families:begin -->([\s\S]*)<!-- families:end -->/.exec(readme) ?? [];
+  expect(shown.trim()).toBe(familiesMarkdown());
+});

@@ -1,0 +1,88 @@
+/** `mlxcel arch`: the families of models that load. */
+import { z } from "zod";
+import { describeFamilies, type FamilyDescription } from "../models/describe-families.ts";
+import { colourWanted } from "../serving/log.ts";
+import { outputFlags } from "./command-flags.ts";
+import { flag, flagsOf, type FlagTable } from "./flag-table.ts";
+import { flagsSchema } from "./flags.ts";
+import { commandHelp } from "./help.ts";
+import { writeAnswer } from "./output.ts";
+import { readCommandLine, type Environment } from "./parse.ts";
+import { tableText } from "./table.ts";
+
+const schema = z.object({
+  json: flag(outputFlags.json, {
+    group: "Output",
+    noEnv: true,
+    help: "JSON for programs instead of a table.",
+  }),
+  help: flagsSchema.shape.help,
+});
+
+/** The table of its flags. */
+export const ARCH: FlagTable<typeof schema> = {
+  command: "mlxcel arch",
+  schema,
+  flags: flagsOf(schema),
+  bareWord: "arch shows all families; mlxcel show NAME shows a model",
+};
+
+export function archHelp(colour: boolean): string {
+  return commandHelp(
+    ARCH,
+    {
+      title: "shows the families of models that load",
+      usage: [
+        ["mlxcel arch", "model_type in config.json, and what it can do"],
+        ["mlxcel arch --json", "the same for programs"],
+      ],
+    },
+    colour,
+  );
+}
+
+/** The command. Returns the exit code. */
+export async function arch(args: readonly string[], env: Environment): Promise<number> {
+  const { flags } = readCommandLine(ARCH, args, env);
+  const families = describeFamilies();
+  const text = flags.json
+    ? `${JSON.stringify(families, null, 2)}\n`
+    : familiesTable(families, colourWanted(process.stdout));
+  await writeAnswer(text, undefined);
+  return 0;
+}
+
+const COLUMNS: readonly (readonly [title: string, cell: (family: FamilyDescription) => string])[] =
+  [
+    ["model_type", ({ modelType }) => modelType],
+    ["kinds", ({ kinds }) => kinds.join(", ")],
+    ["pooling", ({ defaultPooling }) => defaultPooling],
+    ["formats", ({ formats }) => formats.join(", ")],
+    ["max length", ({ lengthLimit }) => lengthLimit],
+    ["quantised", ({ quantised }) => yesOrNo(quantised)],
+    ["images", ({ images }) => yesOrNo(images)],
+    ["published as", ({ publishedAs }) => publishedAs],
+  ];
+
+function familiesTable(families: readonly FamilyDescription[], colour: boolean): string {
+  return tableText(
+    COLUMNS.map(([title]) => ({ title, align: "left" })),
+    families.map((family) => COLUMNS.map(([, cell]) => cell(family))),
+    colour,
+  );
+}
+
+/** The README's table, generated from the registry. */
+export function familiesMarkdown(): string {
+  const lines = describeFamilies().map((family) => COLUMNS.map(([, cell]) => cell(family)));
+  const rows = lines.map(([modelType, ...cells]) => [`\`${modelType}\``, ...cells].join(" | "));
+  return [
+    `| ${COLUMNS.map(([title]) => title).join(" | ")} |`,
+    `|${"---|".repeat(COLUMNS.length)}`,
+    ...rows.map((row) => `| ${row} |`),
+  ].join("\n");
+}
+
+function yesOrNo(answer: boolean): string {
+  return answer ? "yes" : "no";
+}
