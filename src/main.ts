@@ -14,6 +14,10 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   rerank: () =>
     import("./cli/rerank.ts").then(({ rerank, rerankHelp }) => command(rerank, rerankHelp)),
   bench: () => import("./cli/bench.ts").then(({ bench, benchHelp }) => command(bench, benchHelp)),
+  quantize: () =>
+    import("./cli/quantize.ts").then(({ quantize, quantizeHelp }) =>
+      command(quantize, quantizeHelp),
+    ),
   pull: () => import("./cli/pull.ts").then(({ pull, pullHelp }) => command(pull, pullHelp)),
   list: () => import("./cli/list.ts").then(({ list, listHelp }) => command(list, listHelp)),
   rm: () => import("./cli/rm.ts").then(({ rm, rmHelp }) => command(rm, rmHelp)),

@@ -21,7 +21,7 @@ const mode = z.enum(["affine", "mxfp4", "nvfp4", "mxfp8"], {
 });
 
 /** Nothing is inherited by the entry of a layer: what it leaves out is MLX's default. */
-const packing = z
+export const packing = z
   .looseObject({
     mode: mode.default("affine"),
     group_size: z.number().nullish(),
@@ -85,6 +85,15 @@ export function readQuantization(
       return own === true ? common : own || undefined;
     },
   };
+}
+
+/** `quantization` of config.json: how all layers are packed, and which are dense. */
+export function writtenPacking(
+  { groupSize, bits, mode }: Packing,
+  dense: readonly string[],
+): Record<string, unknown> {
+  const layers = Object.fromEntries(dense.map((layer) => [layer, false]));
+  return { group_size: groupSize, bits, mode, ...layers };
 }
 
 function parse<Schema extends z.ZodType>(schema: Schema, value: unknown, setting: string) {

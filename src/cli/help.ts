@@ -28,6 +28,7 @@ export function helpText(colour: boolean): string {
         ["mlxcel bench [--target URL]", "measure servers under load"],
         ["mlxcel pull | list | show | rm", "download models, look at them, delete them"],
         ["mlxcel arch", "list the families of models that load"],
+        ["mlxcel quantize -m MODEL -o DIR", "write a copy with smaller weights"],
         ["mlxcel doctor [--json]", "check this machine and the native libraries"],
         ["mlxcel help [COMMAND]", "print this text, or that of a command"],
         ["mlxcel version", "print the version"],

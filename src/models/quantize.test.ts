@@ -1,0 +1,144 @@
+import { describe, expect, test } from "bun:test";
+import { existsSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { z } from "zod";
+import * as mx from "../../ffi/index.ts";
+import type { Packing } from "../../ffi/index.ts";
+import {
+  CheckpointCopy,
+  fixture,
+  readTensors,
+  referenceCase,
+  temporaryDirectory,
+  tensorNamed,
+} from "../../test/checkpoints.ts";
+import { CheckpointError } from "../checkpoint/error.ts";
+import { readJson } from "../checkpoint/json-file.ts";
+import { loadEmbeddingModel } from "./load.ts";
+import { loadReranker } from "./load-reranker.ts";
+import { quantizeCheckpoint } from "./quantize.ts";
+
+const device = mx.openDevice("cpu");
+const FOUR_BITS: Packing = { groupSize: 64, bits: 4, mode: "affine" };
+const NVFP4: Packing = { groupSize: 16, bits: 4, mode: "nvfp4" };
+
+function quantized(source: string, packing = FOUR_BITS) {
+  const target = join(temporaryDirectory(), "quantised");
+  const progress: number[] = [];
+  const onProgress = (done: number, total: number) => void progress.push(done / total);
+  const report = quantizeCheckpoint({ source, target, packing, onProgress });
+  expect(progress.at(-1)).toBe(1);
+  return { ...report, target };
+}
+
+function vectorOf(directory: string, text: string): Float32Array {
+  const model = loadEmbeddingModel({ directory, device });
+  const raw = model.start([model.tokenize({ text }, {})]).read();
+  return Float32Array.from(model.finish(raw, {}));
+}
+
+function cosine(a: ArrayLike<number>, b: ArrayLike<number>): number {
+  return Array.from(a).reduce((sum, value, i) => sum + value * b[i]!, 0);
+}
+
+function refusalOf(body: () => unknown): string {
+  try {
+    body();
+  } catch (error) {
+    if (error instanceof CheckpointError) return error.message;
+    throw error;
+  }
+  throw new Error("nothing was refused");
+}
+
+test("the tensors are bit for bit those that MLX itself makes", () => {
+  const { target, ...report } = quantized(fixture("bert-mean"));
+  const [own, wanted] = [target, fixture("bert-mean-mlx-4bit")].map((directory) =>
+    readTensors(join(directory, "model.safetensors")),
+  );
+  expect(report).toMatchObject({ quantized: 16, leftDense: [] });
+  expect(report.bytesAfter).toBeLessThan(report.bytesBefore / 4);
+  expect([...own!.keys()].sort()).toEqual([...wanted!.keys()].sort());
+  for (const [name, { dtype, shape, bytes }] of wanted!) {
+    const tensor = tensorNamed(own!, name);
+    expect(tensor, name).toMatchObject({ dtype, shape });
+    expect(Buffer.compare(tensor.bytes, bytes), name).toBe(0);
+  }
+});
+
+test("config.json says how, beside all that it said; tokenizer and modules come along", () => {
+  const source = fixture("bert-mean");
+  const { target } = quantized(source);
+  const settings = { group_size: 64, bits: 4, mode: "affine" };
+  const anything = z.record(z.string(), z.unknown());
+  expect(readJson(join(target, "config.json"), anything)).toEqual({
+    ...readJson(join(source, "config.json"), anything),
+    ...{ quantization: settings, quantization_config: settings },
+  });
+  expect(readdirSync(target).sort()).toEqual(readdirSync(source).sort());
+  expect(existsSync(join(target, "1_Pooling", "config.json"))).toBe(true);
+});
+
+describe.each([
+  { mode: "affine", groupSize: 32, bits: 8 },
+  { mode: "affine", groupSize: 32, bits: 6 },
+  { mode: "mxfp8", groupSize: 32, bits: 8 },
+] as const)("$bits bits ($mode)", (packing) => {
+  test("load back and give nearly the vector of the original", () => {
+    const { target } = quantized(fixture("qwen3-embed"), packing);
+    const { input, embedding } = referenceCase("qwen3-embed", "medium");
+    const similarity = cosine(vectorOf(target, String(input)), embedding);
+    expect(similarity).toBeGreaterThan(0.995);
+    expect(similarity).toBeLessThan(0.9999999);
+  });
+});
+
+test("modules with weights of their own, and matrices that the group does not divide, stay dense", () => {
+  const name = "bert-cls-dense";
+  const { target, leftDense, quantized: count } = quantized(fixture(name), NVFP4);
+  // 36 wide, but for the second layer of each MLP
+  expect(count).toBe(2);
+  expect(leftDense).toContain("embeddings.word_embeddings");
+  expect(readTensors(join(target, "2_Dense", "model.safetensors")).size).toBe(2);
+  const { input, embedding } = referenceCase(name, "medium");
+  const length = Math.sqrt(cosine(embedding, embedding));
+  const vector = vectorOf(target, String(input));
+  const own = Math.sqrt(cosine(vector, vector));
+  expect(cosine(vector, embedding) / (length * own)).toBeGreaterThan(0.9);
+});
+
+test("a head of one row stays dense, and config.json says so", () => {
+  const { target, leftDense } = quantized(fixture("rerank-gte-new"), NVFP4);
+  expect(leftDense).toContain("classifier");
+  const { quantization } = readJson(
+    join(target, "config.json"),
+    z.looseObject({ quantization: z.record(z.string(), z.unknown()) }),
+  );
+  expect(quantization["classifier"]).toBe(false);
+  expect(loadReranker({ directory: target, device }).storedDtype).toBe("nvfp4");
+});
+
+describe("refused by name, and nothing is left behind", () => {
+  const refusal = (source: string, target: string) =>
+    refusalOf(() =>
+      quantizeCheckpoint({ source, target, packing: FOUR_BITS, onProgress: () => {} }),
+    );
+
+  test.each([
+    ["bert-mean-mlx-4bit", /is quantised already/],
+    ["bert-cls", /no matrix .* has a width that groups of 64 divide/],
+    ["bert-pytorch-bin", /is a pickle file/],
+    ["bert-lora-dora", /adapter/],
+  ] as const)("%s", (name, message) => {
+    const directory = temporaryDirectory();
+    expect(refusal(fixture(name), join(directory, "out"))).toMatch(message);
+    expect(readdirSync(directory)).toEqual([]);
+  });
+
+  test("a target that exists", () => {
+    const { directory } = new CheckpointCopy("bert-mean");
+    const before = readdirSync(directory);
+    expect(refusal(fixture("bert-mean"), directory)).toContain(`${directory} exists`);
+    expect(readdirSync(directory)).toEqual(before);
+  });
+});
