@@ -46,7 +46,7 @@ export function listHelp(colour: boolean): string {
 export async function list(args: readonly string[], env: Environment): Promise<number> {
   const { flags } = readCommandLine(LIST, args, env);
   const store = localStore({ modelsDir: flags.modelsDir, env });
-  const models = storedModels(store).map((name) => storedModelNamed(store, name));
+  const models = storedModels(store).map((name) => storedModelNamed(name, store, env));
   if (flags.json) {
     await writeAnswer(`${JSON.stringify(models.map(asJson), null, 2)}\n`, undefined);
   } else if (models.length === 0) {

@@ -42,8 +42,12 @@ export class LocalModel implements Disposable {
     env: Environment,
     own: Pick<WorkerSettings, "pooling"> = {},
   ): Promise<LocalModel> {
-    const { directory, id, name } = await namedModel(flags.model ?? DEFAULT_MODEL, flags, env);
-    const kind = kindOf(readCheckpoint(directory)) === "embedding" ? "embedding" : "reranker";
+    const { directory, base, id, name } = await namedModel(
+      flags.model ?? DEFAULT_MODEL,
+      flags,
+      env,
+    );
+    const kind = kindOf(readCheckpoint(directory, base)) === "embedding" ? "embedding" : "reranker";
     if (use === "embed" && kind === "reranker") {
       throw new Error(`${name} is not an embedding model; mlxcel rerank runs rerankers`);
     }
@@ -57,7 +61,7 @@ export class LocalModel implements Disposable {
         queueDepth: 1,
         requestTimeoutMs: Number.POSITIVE_INFINITY,
         worker: {
-          ...{ kind, directory, device, cpuDequantize },
+          ...{ kind, directory, base, device, cpuDequantize },
           ...{ memoryLimitBytes, cacheLimitBytes, ...own },
         },
       },

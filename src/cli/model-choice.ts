@@ -9,6 +9,8 @@ import { UsageError } from "./usage-error.ts";
 
 export interface ChosenModel {
   readonly directory: string;
+  /** The directory of the model that it is a LoRA adapter of. */
+  readonly base?: string | undefined;
   /** The name that answers carry. */
   readonly id: string;
   /** Every name that requests may use: the id, the path or repository as given, aliases. */
@@ -82,9 +84,9 @@ function aliasedModel(
 }
 
 function chosenModel(mentions: Mentions, aliases: readonly string[] = []): ChosenModel {
-  const [{ directory, id, flag }] = mentions;
+  const [{ directory, base, id, flag }] = mentions;
   const names = new Set([...mentions.flatMap((model) => [model.id, model.name]), ...aliases]);
-  return { directory, id, names: [...names], isDefault: flag === "default" };
+  return { directory, base, id, names: [...names], isDefault: flag === "default" };
 }
 
 async function namedModels(flags: Flags, env: Environment) {
@@ -110,8 +112,8 @@ async function namedModels(flags: Flags, env: Environment) {
   };
 }
 
-function kindOfModel({ directory }: ResolvedModel): CheckpointKind {
-  return kindOf(readCheckpoint(directory));
+function kindOfModel({ directory, base }: ResolvedModel): CheckpointKind {
+  return kindOf(readCheckpoint(directory, base));
 }
 
 /** Generative rerankers look like chat models: only --reranker-model can tell. */

@@ -16,6 +16,8 @@ export interface ModelFile {
 
 export interface ModelReport {
   readonly path: string;
+  /** The directory of the model that it is an adapter of. */
+  readonly base: string | null;
   readonly files: readonly ModelFile[];
   readonly kind: string;
   readonly family: string;
@@ -46,15 +48,17 @@ const denseFile = z.looseObject({ out_features: z.int().positive() });
 
 /**
  * @param path a checkpoint's directory or a GGUF file
+ * @param base the directory of the model that it is an adapter of
  * @throws CheckpointError naming a file that is missing or broken
  */
-export function reportOf(path: string): ModelReport {
-  const checkpoint = readCheckpoint(path);
+export function reportOf(path: string, base: string | undefined): ModelReport {
+  const checkpoint = readCheckpoint(path, base);
   const { modelType, architectures, modules, prompts, defaultPromptName } = checkpoint;
   const kind = kindOf(checkpoint);
   const modes = poolingOf(checkpoint);
   return {
     path,
+    base: base ?? null,
     files: filesOf(path),
     kind,
     family: modelType,
@@ -97,10 +101,10 @@ function weightsOf(checkpoint: Checkpoint): Pick<ModelReport, "parameters" | "dt
   return { parameters, dtype: prevailingDtype(tensors) };
 }
 
-function safetensors({ transformerDirectory }: Checkpoint): StoredWeights[] {
-  return readdirSync(transformerDirectory)
+function safetensors({ weightsDirectory }: Checkpoint): StoredWeights[] {
+  return readdirSync(weightsDirectory)
     .filter((name) => /^model.*\.safetensors$/.test(name))
-    .flatMap((name) => [...readSafetensorsHeader(join(transformerDirectory, name)).values()])
+    .flatMap((name) => [...readSafetensorsHeader(join(weightsDirectory, name)).values()])
     .map(({ dtype, shape, begin, end }) => ({ dtype, shape, byteLength: end - begin }));
 }
 

@@ -13,10 +13,11 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { fixture, temporaryDirectory } from "../../test/fixtures/fixtures.ts";
+import { expected } from "../../test/checkpoints.ts";
 import { run, startServer, until } from "../../test/server.ts";
 import { partialDirectory } from "../hub/store.ts";
 import { bert } from "../hub/testing/downloads.ts";
-import { commitOf, HubServer, type SeenRequest } from "../hub/testing/hub-server.ts";
+import { commitOf, filesOf, HubServer, type SeenRequest } from "../hub/testing/hub-server.ts";
 import { timeAgo } from "./list.ts";
 
 const NAME = "owner/bert";
@@ -172,6 +173,42 @@ describe("pull", () => {
     const direct = { HTTP_PROXY: proxy.url.href, NO_PROXY: "127.0.0.1" };
     expect((await mlxcel(`pull ${NAME}`, direct)).exitCode).toBe(0);
     expect(asked).toHaveLength(1);
+  });
+});
+
+describe("names of other kinds of models, downloaded and run", () => {
+  test("a GGUF file of a repository, by its quantisation", async () => {
+    const quantised = join(fixture("bert-mean-gguf-q8_0"), "model.gguf");
+    hub.repositories["owner/gguf"] = {
+      files: { "bert-Q8_0.gguf": readFileSync(quantised), "bert-F16.gguf": "GGUF" },
+    };
+    const named = await mlxcel("embed -m owner/gguf:q8_0 --json -t hello");
+    const direct = await mlxcel(`embed -m ${quantised} --json -t hello`);
+    expect(named.stderr).not.toContain("F16");
+    expect(JSON.parse(named.stdout).data).toEqual(JSON.parse(direct.stdout).data);
+    expect((await mlxcel("list")).stdout).toMatch(/^owner\/gguf .* embedding {2}bert /m);
+    expect((await mlxcel("show owner/gguf:Q8_0")).stdout).toMatch(/^weights +Q8_0, /m);
+  });
+
+  test("an adapter with its base", async () => {
+    const config = JSON.parse(
+      readFileSync(join(fixture("bert-lora-dora"), "adapter_config.json"), "utf8"),
+    );
+    const files = filesOf(fixture("bert-lora-dora"));
+    hub.repositories["owner/lora"] = {
+      files: {
+        ...files,
+        "adapter_config.json": JSON.stringify({ ...config, base_model_name_or_path: NAME }),
+      },
+    };
+    const { cases } = expected("bert-lora-dora");
+    const sample = cases.find(({ input }) => typeof input === "string" && /^\w+$/.test(input));
+    if (!sample) throw new Error("no case of one word");
+    const { stdout } = await mlxcel(`embed -m owner/lora --json -t ${sample.input}`);
+    const vector: number[] = JSON.parse(stdout).data[0].embedding;
+    const difference = vector.map((value, i) => Math.abs(value - (sample.embedding[i] ?? 0)));
+    expect(Math.max(...difference)).toBeLessThan(1e-5);
+    expect((await mlxcel("show owner/lora")).stdout).toContain(`adapter of    ${model}`);
   });
 });
 

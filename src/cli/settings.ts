@@ -35,7 +35,7 @@ export interface ServeSettings {
   readonly notices: readonly string[];
 }
 
-export interface ModelSettings extends Omit<ChosenModel, "directory"> {
+export interface ModelSettings extends Omit<ChosenModel, "directory" | "base"> {
   readonly queueDepth: number;
   readonly requestTimeoutMs: number;
   readonly worker: WorkerSettings;
@@ -108,7 +108,7 @@ function rerankerWorker(flags: Flags, isAlone: boolean): OwnSettings {
 }
 
 function modelSettings(
-  { directory, id, names, isDefault }: ChosenModel,
+  { directory, base, id, names, isDefault }: ChosenModel,
   flags: Flags,
   own: OwnSettings,
 ): ModelSettings {
@@ -121,6 +121,7 @@ function modelSettings(
     worker: {
       ...own,
       directory,
+      base,
       device: flags.device,
       cpuDequantize: flags.cpuDequantize,
       batchTokens: flags.batchTokens,

@@ -70,7 +70,7 @@ export async function show(args: readonly string[], env: Environment): Promise<n
   const isStored = stored !== undefined && found.directory.startsWith(stored);
   const model: ShownModel = {
     name: found.name,
-    ...reportOf(found.directory),
+    ...reportOf(found.directory, found.base),
     manifest: isStored ? readManifest(stored) : undefined,
     lastUsed: isStored ? lastUsed(stored) : undefined,
   };
@@ -95,6 +95,7 @@ function linesOf({ manifest, lastUsed: used, ...model }: ShownModel): string {
   const rows: Row[] = [
     ["model", name],
     ["path", path],
+    ...(model.base === null ? [] : [["adapter of", model.base] as const]),
     ...checkpointRows(model),
     ...(manifest ? sourceRows(manifest) : []),
     ...(used ? [["last used", used.toLocaleString()] as const] : []),

@@ -3,7 +3,9 @@ import { join } from "node:path";
 import { kindOf, readCheckpoint } from "../checkpoint/checkpoint.ts";
 import { CheckpointError } from "../checkpoint/error.ts";
 import { lastUsed, type Manifest, readManifest } from "../hub/manifest.ts";
+import { findModel, type ResolvedModel } from "../hub/resolve.ts";
 import { modelIn, sizeOf } from "../hub/store.ts";
+import type { Environment } from "./parse.ts";
 
 export interface StoredModel {
   readonly name: string;
@@ -17,25 +19,28 @@ export interface StoredModel {
 }
 
 /** @param name as `-m` takes it */
-export function storedModelNamed(store: string, name: string): StoredModel {
+export function storedModelNamed(name: string, store: string, env: Environment): StoredModel {
   const directory = join(store, name);
+  const path = modelIn(directory, { gguf: undefined, text: name });
   return {
     name,
     directory,
     sizeBytes: sizeOf(directory),
-    ...kindAndFamily(modelIn(directory, { gguf: undefined, text: name }) ?? directory),
+    ...kindAndFamily(path === undefined ? undefined : findModel(path, { modelsDir: store, env })),
     lastUsed: lastUsed(directory),
     manifest: readManifest(directory),
   };
 }
 
 /** A model that cannot be read is listed all the same: it takes up space. */
-function kindAndFamily(path: string): { kind: string; family: string } {
+function kindAndFamily(model: ResolvedModel | undefined): { kind: string; family: string } {
+  const unreadable = { kind: "unreadable", family: "-" };
+  if (!model) return unreadable;
   try {
-    const checkpoint = readCheckpoint(path);
+    const checkpoint = readCheckpoint(model.directory, model.base);
     return { kind: kindOf(checkpoint), family: checkpoint.modelType };
   } catch (error) {
-    if (error instanceof CheckpointError) return { kind: "unreadable", family: "-" };
+    if (error instanceof CheckpointError) return unreadable;
     throw error;
   }
 }

@@ -9,6 +9,7 @@ import { pullModel } from "./resolve.ts";
 import { storedModels } from "./store.ts";
 import { bert, freshDownloads, ofWeights, small, WEIGHTS, weights } from "./testing/downloads.ts";
 import { commitOf, filesOf } from "./testing/hub-server.ts";
+const ADAPTER = "adapter_model.safetensors";
 const downloads = freshDownloads();
 
 describe("what is downloaded", () => {
@@ -103,6 +104,22 @@ describe("what is downloaded", () => {
     expect(
       downloads().hub.requests.filter(({ path }) => path?.endsWith("config.json")),
     ).toHaveLength(1);
+  });
+
+  test("the base of an adapter is fetched with it, at its own revision", async () => {
+    const { hub, store } = downloads();
+    const config = { base_model_name_or_path: "owner/bert", revision: "v1" };
+    const adapter = { "adapter_config.json": JSON.stringify(config), [ADAPTER]: weights };
+    hub.repositories["owner/lora"] = { files: adapter };
+    const resolved = { directory: join(store, "owner/lora"), base: join(store, "owner/bert") };
+    expect(await downloads().resolve("owner/lora")).toMatchObject(resolved);
+    expect(readManifest(join(store, "owner/bert"))?.revision).toBe("v1");
+    const lost = { base_model_name_or_path: "owner/lost" };
+    const files = { ...adapter, "adapter_config.json": JSON.stringify(lost) };
+    hub.repositories["owner/lora2"] = { files };
+    await expect(pullModel("owner/lora2", downloads().options())).rejects.toThrow(
+      /^owner\/lora2 is an adapter of owner\/lost: model owner\/lost was not found/,
+    );
   });
 
   test.each([

@@ -1,6 +1,7 @@
 /** From the name of a model to its files on this machine. */
 import { existsSync, readdirSync, statSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
+import { adapterBase } from "./adapter-base.ts";
 import { ggufFileAt } from "./gguf-file.ts";
 import { cachedModel } from "./huggingface-cache.ts";
 import { markUsed, readManifest } from "./manifest.ts";
@@ -27,6 +28,8 @@ export interface ResolveOptions
 export interface ResolvedModel {
   /** Absolute; a directory that holds a config.json, or a GGUF file. */
   readonly directory: string;
+  /** The directory of the model that this one is a LoRA adapter of. */
+  readonly base?: string | undefined;
   /** Last part of the path's or the repository's name: what answers call the model. */
   readonly id: string;
   /** As it was asked for; a repository's without a slash at the end. */
@@ -39,7 +42,24 @@ export interface ResolvedModel {
  * @throws Error one line: where it looked and what to do next
  */
 export async function resolveModel(name: string, options: ResolveOptions): Promise<ResolvedModel> {
-  const found = findModel(name, options);
+  return withBase(await foundOrDownloaded(name, options), options);
+}
+
+/** Finds the base of an adapter, too, else downloads it. */
+async function withBase(model: ResolvedModel, options: ResolveOptions): Promise<ResolvedModel> {
+  const base = adapterBase(model.directory);
+  if (base === undefined) return model;
+  try {
+    const ofBase = { ...options, revision: base.revision };
+    return { ...model, base: (await foundOrDownloaded(base.name, ofBase)).directory };
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new Error(`${model.name} is an adapter of ${base.name}: ${reason}`, { cause: error });
+  }
+}
+
+async function foundOrDownloaded(name: string, options: ResolveOptions): Promise<ResolvedModel> {
+  const found = findAlone(name, options);
   if (found) return used(found, options);
   const wanted = repositoryName(name);
   const places = placesOf(options);
@@ -47,8 +67,10 @@ export async function resolveModel(name: string, options: ResolveOptions): Promi
     throw notAtHand(wanted, places, options.offline);
   }
   // another process may do it while this one waits for its turn
-  await download(wanted, options, () => findModel(name, options) !== undefined);
-  return used(stored(wanted, options), options);
+  await download(wanted, options, () => findAlone(name, options) !== undefined);
+  const downloaded = findAlone(name, options);
+  if (downloaded) return used(downloaded, options);
+  throw goneAgain(wanted);
 }
 
 async function download(wanted: ModelName, options: ResolveOptions, isThere?: () => boolean) {
@@ -56,14 +78,13 @@ async function download(wanted: ModelName, options: ResolveOptions, isThere?: ()
   await pull(wanted, { ...options, store: localStore(options), token }, isThere);
 }
 
-function stored(wanted: ModelName, { revision, ...options }: ResolveOptions): ResolvedModel {
-  const directory = storedModel(localStore(options), wanted, revision);
-  if (directory !== undefined) return asResolved(directory, wanted);
-  throw new Error(`model ${wanted.text} was downloaded but is gone from the store; try again`);
+function goneAgain({ text }: ModelName): Error {
+  return new Error(`model ${text} was downloaded but is gone from the store; try again`);
 }
 
 /**
- * Downloads a repository to the local store, or brings it up to date there.
+ * Downloads a repository to the local store, or brings it up to date there. The base of an adapter is fetched where
+ * it is not here yet.
  *
  * @throws Error one line that says what to do next
  */
@@ -84,7 +105,9 @@ export async function pullModel(name: string, options: ResolveOptions): Promise<
       `${wanted.text} is in the store from elsewhere and left as it is; to download it, run mlxcel rm ${wanted.repository} first`,
     );
   } else await download(wanted, options);
-  return stored(wanted, options);
+  const directory = storedModel(places.store, wanted, options.revision);
+  if (directory === undefined) throw goneAgain(wanted);
+  return withBase(asResolved(directory, wanted), options);
 }
 
 /**
@@ -94,9 +117,18 @@ export async function pullModel(name: string, options: ResolveOptions): Promise<
  * @throws Error one line, where it can only be a path, and what is there is no model
  */
 export function findModel(name: string, options: FindOptions): ResolvedModel | undefined {
+  const model = findAlone(name, options);
+  const base = model && adapterBase(model.directory);
+  if (!model || !base) return model;
+  const ofBase = { ...options, revision: base.revision };
+  return { ...model, base: findAlone(base.name, ofBase)?.directory };
+}
+
+/** Without the base of an adapter. */
+function findAlone(name: string, options: FindOptions): ResolvedModel | undefined {
   if (existsSync(name)) {
-    const directory = pathOfModel(resolve(name), name);
-    return { directory, id: basename(resolve(name)).replace(/\.gguf$/i, ""), name };
+    const path = resolve(name);
+    return { directory: pathOfModel(path, name), id: basename(path).replace(/\.gguf$/i, ""), name };
   }
   const wanted = repositoryName(name);
   const { store, cache } = placesOf(options);

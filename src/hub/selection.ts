@@ -20,6 +20,7 @@ const NEEDED = new Set([
   "processor_config.json",
   "adapter_config.json",
   "adapter_model.safetensors",
+  "artifact.metadata",
 ]);
 const SENTENCE_CONFIG = /^sentence_[\w-]+_config\.json$/;
 

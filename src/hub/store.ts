@@ -14,7 +14,8 @@ import { chooseGguf, ggufModels, matching } from "./gguf-choice.ts";
 import { readManifest } from "./manifest.ts";
 import type { ModelName } from "./model-name.ts";
 
-const CONFIG_FILES = ["config.json", "modules.json"];
+/** Of a checkpoint, of one whose files lie in folders, of an adapter. */
+const CONFIG_FILES = ["config.json", "modules.json", "adapter_config.json"];
 const SHORTEST_COMMIT = 7;
 
 /**

@@ -45,9 +45,9 @@ function openEmbedder(
   device: "cpu" | "gpu",
   events: EngineEvents,
 ): OpenModel {
-  const { directory, cpuDequantize, pooling, maxLength, normalize } = settings;
+  const { directory, base, cpuDequantize, pooling, maxLength, normalize } = settings;
   const model = loadEmbeddingModel({
-    ...{ directory, device, cpuDequantize },
+    ...{ directory, base, device, cpuDequantize },
     ...{ pooling, maxLength, normalize },
   });
   const limits = batchLimits(settings, FULL_LENGTH_TEXTS * model.maxLength);
@@ -73,8 +73,8 @@ function openReranker(
   device: "cpu" | "gpu",
   events: EngineEvents,
 ): OpenModel {
-  const { directory, cpuDequantize, maxLength } = settings;
-  const model = loadReranker({ directory, device, cpuDequantize, maxLength });
+  const { directory, base, cpuDequantize, maxLength } = settings;
+  const model = loadReranker({ directory, base, device, cpuDequantize, maxLength });
   const limits = batchLimits(settings, FULL_LENGTH_PAIRS * model.maxLength);
   const { engine, batchTokens } = run(
     rerankerWorkload(model),

@@ -11,6 +11,8 @@ export interface WorkerSettings {
   readonly kind: "embedding" | "reranker";
   /** The checkpoint's directory. */
   readonly directory: string;
+  /** That of the model which the checkpoint is a LoRA adapter of. */
+  readonly base?: string | undefined;
   readonly device: "auto" | "gpu" | "cpu";
   /** Whether quantised weights become f32 on the CPU; absent: auto. */
   readonly cpuDequantize?: CpuDequantize | undefined;

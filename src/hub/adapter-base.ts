@@ -1,0 +1,34 @@
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { z } from "zod";
+
+const ADAPTER_CONFIG = "adapter_config.json";
+
+const configFile = z.looseObject({
+  base_model_name_or_path: z.string().min(1),
+  revision: z.string().nullish(),
+});
+
+/** The model that a LoRA adapter was trained on. */
+export interface AdapterBase {
+  readonly name: string;
+  readonly revision: string | undefined;
+}
+
+/** undefined for what is no adapter. Throws Error where its base is not named. */
+export function adapterBase(directory: string): AdapterBase | undefined {
+  const path = join(directory, ADAPTER_CONFIG);
+  if (!existsSync(path)) return undefined;
+  const parsed = configFile.safeParse(jsonOf(readFileSync(path, "utf8")));
+  if (!parsed.success) throw new Error(`${path} does not name its base_model_name_or_path`);
+  const { base_model_name_or_path: name, revision } = parsed.data;
+  return { name, revision: revision || undefined };
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined; // which no schema takes
+  }
+}
