@@ -10,7 +10,7 @@ const configFile = z.looseObject({
 });
 
 /** The model that a LoRA adapter was trained on. */
-export interface AdapterBase {
+interface AdapterBase {
   readonly name: string;
   readonly revision: string | undefined;
 }

@@ -10,7 +10,7 @@ import { TransientError, withRetries } from "./retry.ts";
 /** The public hub; HF_ENDPOINT names another one. */
 const DEFAULT_ENDPOINT = "https://huggingface.co";
 
-export interface HubClientOptions {
+interface HubClientOptions {
   readonly endpoint: string | undefined;
   readonly token: string | undefined;
   readonly onRemark: (text: string) => void;

@@ -5,7 +5,7 @@ import type { StoredFile } from "./manifest.ts";
 import { completeFile, PartFile } from "./part-file.ts";
 import { TransientError, withRetries } from "./retry.ts";
 
-export interface FileDownload {
+interface FileDownload {
   readonly client: HubClient;
   readonly commit: HubCommit;
   /** Where complete files lie by their ids, and begun ones beside them. */

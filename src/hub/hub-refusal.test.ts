@@ -53,6 +53,14 @@ describe("refusals", () => {
     expect(storedModels(downloads().store)).toEqual([]);
   });
 
+  test("a password in HF_ENDPOINT is not shown", async () => {
+    const { hub } = downloads();
+    hub.fault = () => ({ status: 401, headers: { "x-error-code": "GatedRepo" } });
+    const env = { HF_ENDPOINT: hub.url.replace("//", "//me:secret@") };
+    const failure = await downloads().resolve("owner/small", { env }).catch(String);
+    expect(failure).toContain(`accept its licence at ${hub.url}/owner/small`);
+  });
+
   test("gated files of a repository whose listing is public", async () => {
     downloads().spoil({ status: 401, headers: { "x-error-code": "GatedRepo" } }, ofWeights);
     await expect(downloads().resolve("owner/small")).rejects.toThrow("is gated");

@@ -6,7 +6,7 @@ export interface HubTarget {
   readonly revision: string;
 }
 
-export interface HubAccess {
+interface HubAccess {
   /** Without a slash at the end. */
   readonly endpoint: string;
   readonly hasToken: boolean;
@@ -18,9 +18,11 @@ const LONGEST_MESSAGE = 200;
 export function hubRefusal(
   { status, headers }: Pick<Response, "status" | "headers">,
   { repository, revision }: HubTarget,
-  { endpoint, hasToken }: HubAccess,
+  { endpoint: address, hasToken }: HubAccess,
 ): Error {
-  const { host } = new URL(endpoint);
+  const { host } = new URL(address);
+  // a name and a password for a mirror are not for the screen
+  const endpoint = address.replace(/\/\/[^/@]*@/, "//");
   const code = headers.get("x-error-code") ?? "";
   const said = spoken(headers.get("x-error-message"));
   const page = `${endpoint}/${repository}`;

@@ -3,7 +3,7 @@ import { copyFileSync, existsSync, linkSync, mkdirSync, renameSync, rmSync } fro
 import { dirname, join } from "node:path";
 import { type Manifest, type StoredFile, writeManifest } from "./manifest.ts";
 
-export interface Installation {
+interface Installation {
   readonly manifest: Manifest;
   /** Where the model is to lie. */
   readonly directory: string;

@@ -12,7 +12,7 @@ export class TransientError extends Error {
   }
 }
 
-export interface RetryOptions {
+interface RetryOptions {
   /** The first pause; each further one is twice as long, give or take a quarter. */
   readonly firstPauseMs: number;
   /** Told of a pause that a person would notice. */
