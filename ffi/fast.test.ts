@@ -155,6 +155,20 @@ describe("scaledDotProductAttention", () => {
   });
 });
 
+test("rows of a table have their values however many they are, and however wide", () => {
+  mx.scope(() => {
+    const packing: mx.Packing = { groupSize: 16, bits: 4, mode: "nvfp4" };
+    const table = mx.quantize(mx.fromFloat32(numbers(8 * 48, 8), [8, 48]), packing);
+    const whole = mx.dequantize(table);
+    for (const wanted of [[3], [3, 1], [7, 0, 7], [1, 2, 3, 4], [1, 2, 3, 4, 5]]) {
+      const indices = mx.fromInt32(Int32Array.from(wanted), [wanted.length]);
+      const rows = mx.dequantizeRows(table, indices);
+      expect(rows.shape).toEqual([wanted.length, 48]);
+      expect(rows.toFloat32()).toEqual(mx.take(whole, indices, 0).toFloat32());
+    }
+  });
+});
+
 describe("quantized weights", () => {
   const [M, N, K] = [3, 8, 64];
 

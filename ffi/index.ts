@@ -106,6 +106,7 @@ export { addmm, matmul } from "./product.ts";
 export {
   dequantize,
   dequantizeRows,
+  FP8_SCALES_AT_ONCE,
   type Packing,
   type QuantizationMode,
   quantize,

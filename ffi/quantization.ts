@@ -1,5 +1,7 @@
+import { zeros } from "./creation.ts";
 import { type Dtype, dtypeCode } from "./dtype.ts";
-import { take } from "./indexing.ts";
+import { slice, take } from "./indexing.ts";
+import { concatenate } from "./layout.ts";
 import { mlx } from "./library.ts";
 import { NO_TENSOR, optionalInt, optionalTensor } from "./optional.ts";
 import { slot } from "./slot.ts";
@@ -30,6 +32,9 @@ export interface Quantized {
   /** [N, K / groupSize], for `affine` alone. */
   readonly biases?: Tensor | undefined;
 }
+
+/** On the CPU mlx reads the scales of nvfp4 in words: their number must be a multiple of this. */
+export const FP8_SCALES_AT_ONCE = 4;
 
 /** Packs w [N, K]. The group size must divide K. */
 export function quantize(w: Tensor, packing: Packing): Quantized {
@@ -72,13 +77,16 @@ export function dequantize({ packing, ...w }: Quantized, dtype?: Dtype): Tensor 
 /** Rows of the weights, [M] int32 indices -> [M, K] as `dequantize`. Indices must lie within them. */
 export function dequantizeRows(w: Quantized, indices: Tensor): Tensor {
   const { packing, packed, scales, biases } = w;
-  const rows = {
+  const count = indices.size;
+  const surplus = packing.mode === "nvfp4" ? -count & (FP8_SCALES_AT_ONCE - 1) : 0;
+  const wanted = surplus === 0 ? indices : concatenate([indices, zeros([surplus], "int32")], 0);
+  const rows = dequantize({
     packing,
-    packed: take(packed, indices, 0),
-    scales: take(scales, indices, 0),
-    biases: biases && take(biases, indices, 0),
-  };
-  return dequantize(rows);
+    packed: take(packed, wanted, 0),
+    scales: take(scales, wanted, 0),
+    biases: biases && take(biases, wanted, 0),
+  });
+  return surplus === 0 ? rows : slice(rows, [0, 0], [count, rows.shape[1]!]);
 }
 
 /** x [..., K] times wᵀ, w [N, K] -> [..., N]; with `transposed` false x [..., N] times w. */

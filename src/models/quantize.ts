@@ -6,6 +6,7 @@ import type { Packing, Tensor } from "../../ffi/index.ts";
 import { readCheckpoint, type Checkpoint } from "../checkpoint/checkpoint.ts";
 import { copyCompanions } from "../checkpoint/companions.ts";
 import { CheckpointError } from "../checkpoint/error.ts";
+import { isAdapter } from "../checkpoint/lora-config.ts";
 import { readQuantization, writtenPacking } from "../checkpoint/quantization.ts";
 import type { TensorLocation } from "../checkpoint/tensor-files.ts";
 import { ShardWriter } from "../checkpoint/shard-writer.ts";
@@ -35,6 +36,11 @@ export interface QuantizeReport {
  * where it fails. Throws CheckpointError where the source is no dense checkpoint or the target exists.
  */
 export function quantizeCheckpoint(options: QuantizeOptions): QuantizeReport {
+  if (isAdapter(options.source)) {
+    throw new CheckpointError(
+      `${options.source} is a LoRA adapter; merge it into its base with peft first`,
+    );
+  }
   const checkpoint = readCheckpoint(options.source);
   const files = denseFiles(checkpoint);
   const target = resolve(options.target);
@@ -53,11 +59,8 @@ export function quantizeCheckpoint(options: QuantizeOptions): QuantizeReport {
   }
 }
 
-function denseFiles({ directory, gguf, adapter, config, weightsDirectory }: Checkpoint) {
+function denseFiles({ directory, gguf, config, weightsDirectory }: Checkpoint) {
   if (gguf) throw new CheckpointError(`${directory} is a GGUF file; quantise the original model`);
-  if (adapter !== undefined) {
-    throw new CheckpointError(`${directory} is a LoRA adapter; merge it into its base with peft`);
-  }
   if (readQuantization(config)) {
     throw new CheckpointError(
       `${directory} is quantised already, by its config.json; quantise the original model`,
@@ -69,10 +72,14 @@ function denseFiles({ directory, gguf, adapter, config, weightsDirectory }: Chec
 type Plan = "quantize" | "leave dense" | "copy";
 
 /** One-row matrices are heads of classifiers: nothing to save, and the score hangs on them. */
-function planOf(name: string, { dtype, shape }: TensorLocation, { groupSize }: Packing): Plan {
-  const [rows, columns] = shape;
+function planOf(name: string, { dtype, shape }: TensorLocation, packing: Packing): Plan {
+  const [rows = 0, columns = 0] = shape;
   if (!name.endsWith(".weight") || !FLOATS.has(dtype) || shape.length !== 2) return "copy";
-  return rows! > 1 && columns! % groupSize === 0 ? "quantize" : "leave dense";
+  const scales = (rows * columns) / packing.groupSize;
+  const fits =
+    columns % packing.groupSize === 0 &&
+    (packing.mode !== "nvfp4" || scales % mx.FP8_SCALES_AT_ONCE === 0);
+  return rows > 1 && fits ? "quantize" : "leave dense";
 }
 
 function write(
