@@ -4,6 +4,7 @@ import {
   Normalizer,
   PrecompiledNormalizer,
   SequenceNormalizer,
+  StripNormalizer,
 } from "@huggingface/tokenizers";
 import { Charsmap } from "./charsmap.ts";
 
@@ -12,9 +13,9 @@ const SUPPLEMENTARY_HAN =
   /[\u{20000}-\u{2a6df}\u{2a700}-\u{2b73f}\u{2b740}-\u{2b81f}\u{2b820}-\u{2ceaf}\u{2f800}-\u{2fa1f}]/gu;
 
 /**
- * The library's normalizer with three deviations from the reference library put right: lower-casing looks at one
+ * The library's normalizer with four deviations from the reference library put right: lower-casing looks at one
  * character at a time (a capital sigma at a word's end is σ, not ς), Han characters beyond the 16-bit plane are
- * split too, and a precompiled map is followed instead of approximated.
+ * split too, a precompiled map is followed instead of approximated, and what is stripped is Unicode's white space.
  */
 export function faithful(normalizer: Normalizer | null): Normalizer | null {
   if (normalizer instanceof SequenceNormalizer) {
@@ -24,6 +25,7 @@ export function faithful(normalizer: Normalizer | null): Normalizer | null {
   const config = normalizer?.config;
   if (config?.type === "BertNormalizer") return new FaithfulBert(config);
   if (config?.type === "Lowercase") return new FaithfulLowercase(config);
+  if (config?.type === "Strip") return new FaithfulStrip(config);
   if (config?.type === "Precompiled") return new FaithfulPrecompiled(config);
   return normalizer;
 }
@@ -41,6 +43,17 @@ class FaithfulBert extends BertNormalizer {
 class FaithfulLowercase extends LowercaseNormalizer {
   override normalize(text: string): string {
     return super.normalize(withoutCapitalSigma(text));
+  }
+}
+
+const LEADING_SPACE = /^\p{White_Space}+/u;
+const TRAILING_SPACE = /\p{White_Space}+$/u;
+
+class FaithfulStrip extends StripNormalizer {
+  override normalize(text: string): string {
+    const { strip_left: left, strip_right: right } = this.config;
+    const begun = left ? text.replace(LEADING_SPACE, "") : text;
+    return right ? begun.replace(TRAILING_SPACE, "") : begun;
   }
 }
 

@@ -235,6 +235,16 @@ test("Han characters are words of their own, within and beyond the 16-bit plane"
   expect(idsOf(bert, "a𠀀b")).toEqual(idsOf(bert, "a 𠀀 b"));
 });
 
+test("words end, and texts are stripped, at Unicode's white space: U+0085 is some, U+FEFF is none", () => {
+  const splitting = Tokenizer.load(fixture("xlm-roberta-mean"));
+  expect(idsOf(splitting, "a\u0085b")).toEqual(idsOf(splitting, "a b"));
+  const stripping = Tokenizer.load(fixture("rerank-deberta-v2"));
+  for (const text of ["\u0085 a \u0085", "\ufeffa"]) {
+    expect(idsOf(splitting, text)).toEqual([0, 17, 2]);
+    expect(idsOf(stripping, text)).toEqual([1, 17, 2]);
+  }
+});
+
 test("CRLF is one blank, blank text is specials only", () => {
   expect(idsOf(bert, "a\r\nb")).toEqual(idsOf(bert, "a b"));
   for (const blank of ["", " ", "\n\t", "\u200b"]) expect(idsOf(bert, blank)).toEqual([2, 3]);

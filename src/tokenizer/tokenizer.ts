@@ -8,6 +8,7 @@ import { lowerCasing } from "./lower-casing.ts";
 import { faithful } from "./normalizer.ts";
 import { keptOfPair } from "./pair-truncation.ts";
 import { templatesOf, type TemplatePart, type Templates } from "./post-processor.ts";
+import { faithfulSplits } from "./pre-tokenizer.ts";
 import { readTokenizerFile, vocabularyOf, type TokenizerFile } from "./tokenizer-file.ts";
 import { splitsAtMetaspace, Unigram } from "./unigram.ts";
 
@@ -169,6 +170,7 @@ function buildLibraryTokenizer(path: string, file: TokenizerFile): LibraryTokeni
     );
     if (unigram) library.model = unigram;
     library.normalizer = faithful(library.normalizer);
+    library.pre_tokenizer = faithfulSplits(library.pre_tokenizer);
     return library;
   } catch (error) {
     throw new CheckpointError(`${path}: ${reasonOf(error)}`, { cause: error });
