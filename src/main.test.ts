@@ -131,7 +131,9 @@ describe("exit code 1: something is missing", () => {
     );
     const unreachable = await mlxcel([], { HF_ENDPOINT: "http://127.0.0.1:1" });
     expect(unreachable.code).toBe(1);
-    expect(unreachable.stderr).toMatch(/^mlxcel: no connection to 127.0.0.1:1 .*\n$/);
+    expect(unreachable.stderr).toMatch(
+      /^mlxcel: model sentence-transformers\S+ is not on this machine, .*no connection to 127.0.0.1:1 .*\n$/,
+    );
   });
 
   const twoLabels = fixture("classifier-bert-2-labels");

@@ -133,10 +133,11 @@ function spawn(args: readonly string[], { env = {}, executable }: StartOptions):
   });
 }
 
-/** Settings of the person who runs the tests must not reach the server. */
+/** Settings of the person who runs the tests must not reach the server, nor does a test reach the public hub. */
 function cleanEnvironment(): Record<string, string | undefined> {
   const own = /^(MLXCEL_(?!MLXC_PATH)|LLAMA_|HF_)/;
-  return Object.fromEntries(Object.entries(process.env).filter(([name]) => !own.test(name)));
+  const others = Object.entries(process.env).filter(([name]) => !own.test(name));
+  return { ...Object.fromEntries(others), HF_HUB_OFFLINE: "1" };
 }
 
 interface Transcript {

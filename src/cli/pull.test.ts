@@ -41,6 +41,7 @@ afterEach(() => {
 
 const environment = (more: Record<string, string> = {}) => ({
   HF_ENDPOINT: hub.url,
+  HF_HUB_OFFLINE: "0",
   HOME: store,
   MLXCEL_MODELS_DIR: store,
   ...more,

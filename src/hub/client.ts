@@ -134,11 +134,14 @@ export class HubClient {
     let from = new URL(url);
     for (let redirects = 0; redirects <= MOST_REDIRECTS; redirects++) {
       const authorization = token !== undefined && from.origin === home;
-      const response = await this.#fetch(from, connection, {
-        ...headers,
-        // compressed bytes could not be resumed or counted
-        "accept-encoding": "identity",
-        ...(authorization ? { authorization: `Bearer ${token}` } : {}),
+      const response = await this.#fetch(from, target, {
+        connection,
+        headers: {
+          ...headers,
+          // compressed bytes could not be resumed or counted
+          "accept-encoding": "identity",
+          ...(authorization ? { authorization: `Bearer ${token}` } : {}),
+        },
       });
       const location = response.headers.get("location");
       if (response.ok) return response;
@@ -160,9 +163,9 @@ export class HubClient {
     );
   }
 
-  async #fetch(url: URL, connection: Connection, headers: RequestHeaders): Promise<Response> {
+  async #fetch(url: URL, target: HubTarget, { connection, headers }: Sending): Promise<Response> {
+    const { signal } = connection;
     try {
-      const { signal } = connection;
       const response = await fetch(url, { headers, redirect: "manual", signal });
       this.#answered = true;
       return response;
@@ -174,7 +177,8 @@ export class HubClient {
       });
       if (this.#answered || code === "ECONNRESET" || code === "ETIMEDOUT") throw failure;
       throw new Error(
-        `${failure.message}: check the network, the proxy and HF_ENDPOINT, or name a model that is on this machine`,
+        `model ${target.repository} is not on this machine, and there is ${failure.message}: ` +
+          "check the network, the proxy and HF_ENDPOINT",
         { cause: error },
       );
     }
