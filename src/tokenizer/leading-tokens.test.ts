@@ -1,6 +1,6 @@
-import { Tokenizer as LibraryTokenizer } from "@huggingface/tokenizers";
 import { describe, expect, spyOn, test } from "bun:test";
 import { fixture } from "../../test/fixtures/fixtures.ts";
+import { TextPipeline } from "./text-pipeline.ts";
 import { Tokenizer } from "./tokenizer.ts";
 
 /** One of each kind: WordPiece, byte-level BPE with several splitting rules, BPE over a whole text, Unigram. */
@@ -61,7 +61,7 @@ describe("a cut text has the first tokens of the whole text", () => {
 /** Encodes a long text to `wanted` tokens and tells how many characters the tokenizer went through for it. */
 function charactersSeen(name: string, text: string, maxLength: number, wanted = maxLength): number {
   const tokenizer = Tokenizer.load(fixture(name));
-  const encode = spyOn(LibraryTokenizer.prototype, "encode");
+  const encode = spyOn(TextPipeline.prototype, "encode");
   try {
     expect(tokenizer.encode(text, { maxLength }).ids).toHaveLength(wanted);
     return encode.mock.calls.reduce((seen, [part]) => seen + part.length, 0);

@@ -40,7 +40,18 @@ function isInt32Index(id: unknown): boolean {
 }
 
 const tokenizerFile = z.looseObject({
-  added_tokens: z.array(z.looseObject({ id: int32Index, content: z.string() })).default([]),
+  added_tokens: z
+    .array(
+      z.looseObject({
+        id: int32Index,
+        content: z.string(),
+        lstrip: z.boolean().default(false),
+        rstrip: z.boolean().default(false),
+        single_word: z.boolean().default(false),
+        normalized: z.boolean().default(false),
+      }),
+    )
+    .default([]),
   normalizer: typedStep,
   pre_tokenizer: typedStep,
   post_processor: typedStep,

@@ -1,5 +1,6 @@
 import { Tokenizer as LibraryTokenizer } from "@huggingface/tokenizers";
 import type { Checkpoint } from "../checkpoint/checkpoint.ts";
+import type { GgufModel } from "../checkpoint/gguf/model.ts";
 import { CheckpointError, reasonOf } from "../checkpoint/error.ts";
 import { withClosingToken } from "./closing-token.ts";
 import { tokenizerFileOf } from "./gguf/tokenizer-of-gguf.ts";
@@ -8,7 +9,8 @@ import { lowerCasing } from "./lower-casing.ts";
 import { faithful } from "./normalizer.ts";
 import { keptOfPair } from "./pair-truncation.ts";
 import { templatesOf, type TemplatePart, type Templates } from "./post-processor.ts";
-import { faithfulSplits } from "./pre-tokenizer.ts";
+import { faithfulPreTokenizer } from "./pre-tokenizer.ts";
+import { TextPipeline } from "./text-pipeline.ts";
 import { readTokenizerFile, vocabularyOf, type TokenizerFile } from "./tokenizer-file.ts";
 import { splitsAtMetaspace, Unigram } from "./unigram.ts";
 
@@ -21,6 +23,11 @@ export interface Encoding {
   /** Whether the text was cut to fit. */
   readonly truncated: boolean;
 }
+
+/** What of a checkpoint says where its tokenizer is. */
+type TokenizerSource = Pick<Checkpoint, "transformerDirectory" | "lowerCase"> & {
+  readonly gguf?: Pick<GgufModel, "header">;
+};
 
 export interface TokenizerOptions {
   /** Texts are lower-cased before all else, unless the tokenizer does so itself. */
@@ -63,12 +70,17 @@ export class Tokenizer {
   /** The rows that texts are put into. */
   readonly templates: Templates;
   readonly #library: LibraryTokenizer;
+  readonly #pipeline: TextPipeline;
+  /** Ids of added tokens by their content. */
+  readonly #added: ReadonlyMap<string, number>;
   readonly #leadingTokens: LeadingTokens;
 
   private constructor(path: string, file: TokenizerFile, templates: Templates) {
     this.templates = templates;
     const { single } = templates;
     this.#library = buildLibraryTokenizer(path, file);
+    this.#added = new Map(file.added_tokens.map(({ content, id }) => [content, id]));
+    this.#pipeline = new TextPipeline(this.#library, file.added_tokens);
     this.#leadingTokens = new LeadingTokens(file, (text) => this.#encodeWhole(text));
     const textAt = single.findIndex((part) => part.kind === "text");
     this.singlePrefix = specialIds(single.slice(0, textAt));
@@ -81,7 +93,7 @@ export class Tokenizer {
   }
 
   /** The tokenizer of a checkpoint. Throws CheckpointError where it is missing, broken or unknown. */
-  static of({ gguf, transformerDirectory, lowerCase }: Checkpoint): Tokenizer {
+  static of({ gguf, transformerDirectory, lowerCase }: TokenizerSource): Tokenizer {
     if (gguf === undefined) return Tokenizer.load(transformerDirectory, { lowerCase });
     const { path } = gguf.header;
     const file = tokenizerFileOf(gguf.header);
@@ -132,7 +144,7 @@ export class Tokenizer {
 
   /** The id of a piece of the vocabulary, spelled as in tokenizer.json; undefined where it has none. */
   idOf(piece: string): number | undefined {
-    return this.#library.token_to_id(piece);
+    return this.#added.get(piece) ?? this.#library.token_to_id(piece);
   }
 
   /** The text of ids, special tokens included. Ids outside of the vocabulary are a RangeError. */
@@ -148,7 +160,7 @@ export class Tokenizer {
   }
 
   #encodeWhole(text: string): EncodedPart {
-    const ids = Int32Array.from(this.#library.encode(text, { add_special_tokens: false }).ids);
+    const ids = Int32Array.from(this.#pipeline.encode(text));
     const { model } = this.#library;
     return model instanceof Unigram ? { ids, unsettledTokens: model.unsettledTokens } : { ids };
   }
@@ -169,11 +181,25 @@ function buildLibraryTokenizer(path: string, file: TokenizerFile): LibraryTokeni
       LIBRARY_CONFIG,
     );
     if (unigram) library.model = unigram;
+    else removeAddedWords(library, file);
     library.normalizer = faithful(library.normalizer);
-    library.pre_tokenizer = faithfulSplits(library.pre_tokenizer);
+    library.pre_tokenizer = faithfulPreTokenizer(library.pre_tokenizer);
     return library;
   } catch (error) {
     throw new CheckpointError(`${path}: ${reasonOf(error)}`, { cause: error });
+  }
+}
+
+/** The library makes words of the model of all added tokens, so that parts of other words could be some. */
+function removeAddedWords(
+  { model }: LibraryTokenizer,
+  { added_tokens, model: own }: TokenizerFile,
+) {
+  if (Array.isArray(own.vocab)) return;
+  for (const { content } of added_tokens) {
+    const id = Object.hasOwn(own.vocab, content) ? own.vocab[content] : undefined;
+    if (id !== undefined) model?.tokens_to_ids.set(content, id);
+    else if (content !== own.unk_token) model?.tokens_to_ids.delete(content);
   }
 }
 
@@ -186,7 +212,6 @@ function unigramOf({ model, pre_tokenizer, added_tokens }: TokenizerFile): Unigr
   });
   for (const { content, id } of added_tokens) {
     unigram.vocab[id] = content;
-    unigram.tokens_to_ids.set(content, id);
   }
   return unigram;
 }

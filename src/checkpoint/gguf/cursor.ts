@@ -4,7 +4,8 @@ import type { OpenFile } from "./open-file.ts";
 /** Read from the file at a time. */
 const WINDOW_BYTES = 1 << 20;
 
-const utf8 = new TextDecoder();
+/** U+FEFF at the start of a token belongs to it. */
+const utf8 = new TextDecoder("utf-8", { ignoreBOM: true });
 
 /**
  * Reads little-endian values of a file from front to back, a window at a time. Reading past the end, or past the

@@ -186,6 +186,12 @@ test("keys and tensors that occur twice are refused", () => {
   expect(refusal(twice(made({ tensors })))).toContain('tensor "first" occurs twice');
 });
 
+test("texts are read as they are, byte order marks included", () => {
+  const tokens = ["\ufeff", "\ufeffa", "", "é", "\0"];
+  const { metadata } = readGgufHeader(file(ggufBytes({ metadata: new Map([["k", tokens]]) })));
+  expect(metadata.texts("k")).toEqual(tokens);
+});
+
 test("the header is learnt without the rest of the file", () => {
   const path = file(readFileSync(ggufFixture("bert-mean-gguf-f32")));
   truncateSync(path, 1e12); // a hole: read as a whole, it would fill any memory

@@ -42,7 +42,7 @@ export function bytePairs(vocabulary: Vocabulary) {
   const { normalizer, split, ignoreMerges = false, encoder = false } = preTokenizerOf(vocabulary);
   const byteLevel = { type: "ByteLevel", add_prefix_space: false, trim_offsets: true };
   return {
-    added_tokens: vocabulary.added(),
+    added_tokens: vocabulary.added({ maskStrips: encoder }),
     normalizer,
     pre_tokenizer:
       split === undefined

@@ -14,8 +14,9 @@ export function unigram(vocabulary: Vocabulary) {
     split: true,
   };
   const dropsSpaces = metadata.flag("tokenizer.ggml.remove_extra_whitespaces", true);
+  const isEncoder = vocabulary.optionalSpecial("bos") !== undefined;
   return {
-    added_tokens: vocabulary.added(),
+    added_tokens: vocabulary.added({ maskStrips: isEncoder }),
     normalizer: charsmap
       ? {
           type: "Precompiled",
@@ -25,9 +26,7 @@ export function unigram(vocabulary: Vocabulary) {
     pre_tokenizer: dropsSpaces
       ? { type: "Sequence", pretokenizers: [{ type: "WhitespaceSplit" }, metaspace] }
       : metaspace,
-    post_processor: vocabulary.optionalSpecial("bos")
-      ? encoderTemplate(vocabulary)
-      : decoderTemplate(vocabulary),
+    post_processor: isEncoder ? encoderTemplate(vocabulary) : decoderTemplate(vocabulary),
     decoder: metaspace,
     model: {
       type: "Unigram",
@@ -52,7 +51,7 @@ export function sentencePieceMerges(vocabulary: Vocabulary) {
   const vocab = new Map(tokens.map((token, id) => [spaced(token), id]));
   const underlined = { type: "Replace", pattern: { String: " " }, content: SPACE };
   return {
-    added_tokens: vocabulary.added(spaced),
+    added_tokens: vocabulary.added({ contentOf: spaced }),
     normalizer: metadata.flag("tokenizer.ggml.add_space_prefix", true)
       ? { type: "Sequence", normalizers: [{ type: "Prepend", prepend: SPACE }, underlined] }
       : underlined,

@@ -55,14 +55,16 @@ export class Vocabulary {
     throw this.metadata.fault(key, `is ${id}, the vocabulary has ${this.tokens.length} tokens`);
   }
 
-  /** Tokens that are found in a text as they are: special ones, and those that were added for a purpose. */
-  added(contentOf: (token: string) => string = (token) => token): AddedToken[] {
+  /**
+   * Tokens that are found in a text before all else: special ones, and those that were added for a purpose.
+   * `maskStrips`: as RoBERTa's, the mask takes white space before it along, which no file says.
+   */
+  added({ contentOf = (token: string) => token, maskStrips = false } = {}): AddedToken[] {
     return [...this.tokens.keys()].flatMap((id): AddedToken[] => {
       const special = this.isOf("control", id) || this.isOf("unknown", id);
       if (!special && !this.isOf("userDefined", id)) return [];
       const content = contentOf(this.tokens[id]!);
-      // The file does not say which token takes the spaces before it along; by custom it is this one.
-      const lstrip = content === "<mask>";
+      const lstrip = maskStrips && content === "<mask>";
       const rest = { rstrip: false, single_word: false, normalized: false } as const;
       return [{ id, content, special, lstrip, ...rest }];
     });

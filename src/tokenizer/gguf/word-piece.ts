@@ -20,7 +20,7 @@ export function wordPiece(vocabulary: Vocabulary) {
   const sep = vocabulary.optionalSpecial("seperator") ?? vocabulary.special("eos");
   const lowercase = metadata.flag("tokenizer.ggml.normalizer.lowercase", !hasCapitals(vocab));
   return {
-    added_tokens: vocabulary.added(contentOf),
+    added_tokens: vocabulary.added({ contentOf }),
     normalizer: {
       type: "BertNormalizer",
       clean_text: true,
