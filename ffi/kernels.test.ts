@@ -42,6 +42,9 @@ const EDGES = Float32Array.of(
 const SMALLEST_NORMAL = 1.2e-38;
 const EXACTNESS = 3e-7;
 
+const sweep = Float32Array.from([...numbers(8000, 3, 12.9), ...numbers(8000, 4, 3)]);
+const geluSweep = { x: sweep, wanted: Float64Array.from(sweep, exact.gelu) };
+
 const SHAPES = [
   { rows: 1, inputs: 1, outputs: 1 },
   { rows: 3, inputs: 5, outputs: 7 },
@@ -195,9 +198,10 @@ describe.skipIf(!kernels).each(instructionSets)("kernels for %s", (name) => {
 
   test("gelu keeps its relative exactness far below zero", () => {
     run((k) => {
-      const x = numbers(3000, 3, 12);
-      const actual = k.activate(vector(x), "gelu").toFloat32();
-      expect(worst(actual, Float64Array.from(x, exact.gelu), SMALLEST_NORMAL)).toBeLessThan(5e-7);
+      const actual = k.activate(vector(geluSweep.x), "gelu").toFloat32();
+      // Without multiplications and additions that round once there is more to lose.
+      const allowed = name === "baseline" ? 3.5e-7 : EXACTNESS;
+      expect(worst(actual, geluSweep.wanted, SMALLEST_NORMAL)).toBeLessThan(allowed);
     });
   });
 

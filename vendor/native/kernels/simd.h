@@ -8,6 +8,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#if defined(__x86_64__)
+#include <immintrin.h>
+#elif defined(__aarch64__)
+#include <arm_neon.h>
+#endif
+
 namespace {
 
 #if defined(__AVX512F__)
@@ -44,6 +50,22 @@ MLXCEL_INLINE Vec select(IntVec mask, Vec yes, Vec no) { return mask ? yes : no;
 MLXCEL_INLINE Vec maximum(Vec a, Vec b) { return a > b ? a : b; }
 MLXCEL_INLINE Vec masked(Vec x, int32_t mask) { return (Vec)((IntVec)x & mask); }
 MLXCEL_INLINE Vec absolute(Vec x) { return masked(x, 0x7fffffff); }
+
+/// a b + c, rounded once.
+MLXCEL_INLINE Vec multiplyAdd(Vec a, Vec b, Vec c) {
+#if defined(__AVX512F__)
+  return (Vec)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);
+#elif defined(__FMA__)
+  return (Vec)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
+#elif defined(__aarch64__)
+  return (Vec)vfmaq_f32((float32x4_t)c, (float32x4_t)a, (float32x4_t)b);
+#else
+  typedef double Wide __attribute__((vector_size(8 * kLanes)));
+  return __builtin_convertvector(__builtin_convertvector(a, Wide) * __builtin_convertvector(b, Wide) +
+                                     __builtin_convertvector(c, Wide),
+                                 Vec);
+#endif
+}
 
 /// The first `count` elements, zeros behind them.
 MLXCEL_INLINE Vec loadPart(const float *from, long count) {
@@ -92,22 +114,43 @@ MLXCEL_INLINE Vec exp2OfNegative(Vec x) {
   return select(x < -126.0f, Vec{}, p * powerOfTwo(rounded));
 }
 
-/// e^(x + rest) for x <= 0 and a small rest, relative error 2e-7; 0 where the result would be
-/// denormal.
-MLXCEL_INLINE Vec expOfNegative(Vec x, Vec rest) {
-  const Vec rounded = x * 1.44269504f + kRounder;
-  const Vec n = rounded - kRounder;
-  // ln 2 in two parts, so that n times the first one is exact.
-  Vec r = x - n * 0.693359375f;
-  r = (r + n * 2.12194440e-4f) + rest;
-  // Minimax on [-ln2/2, ln2/2], 1.9e-9.
+/// e^x as (1 + rest) · power: not rounded to one number where more is to be multiplied.
+struct Exponential {
+  Vec rest;
+  Vec power; // 2^n
+};
+
+constexpr float kLog2OfE = 1.44269504f;
+/// ln 2 in two parts: n times the first one is exact.
+constexpr float kLn2High = 0.693359375f;
+constexpr float kLn2Low = -2.12194440e-4f;
+/// Below this e^x is denormal.
+constexpr float kSmallestExponent = -87.3365f;
+
+/// e^r · 2^n for the integer n that `rounded` = n + kRounder holds and |r| <= ln2 / 2.
+MLXCEL_INLINE Exponential exponential(Vec rounded, Vec r) {
+  // Minimax of (e^r - 1) / r, 1.9e-9.
   Vec p = r * 1.38368351e-3f + 8.37482405e-3f;
   p = p * r + 4.16682262e-2f;
   p = p * r + 1.66664201e-1f;
   p = p * r + 4.99999921e-1f;
   p = p * r + 1.00000004f;
-  p = p * r + 1.0f;
-  return select(x < -87.3365f, Vec{}, p * powerOfTwo(rounded));
+  return {p * r, powerOfTwo(rounded)};
+}
+
+/// e^x for x <= 0, relative error 2e-7; 0 where the result would be denormal.
+MLXCEL_INLINE Vec expOfNegative(Vec x) {
+  const Vec rounded = x * kLog2OfE + kRounder;
+  const Vec n = rounded - kRounder;
+  const Exponential e = exponential(rounded, (x - n * kLn2High) - n * kLn2Low);
+  return select(x < kSmallestExponent, Vec{}, (1.0f + e.rest) * e.power);
+}
+
+/// e^(a b) for kSmallestExponent <= a b <= 0: the product is not rounded.
+MLXCEL_INLINE Exponential expOfProduct(Vec a, Vec b) {
+  const Vec rounded = a * b * kLog2OfE + kRounder;
+  const Vec n = rounded - kRounder;
+  return exponential(rounded, multiplyAdd(a, b, n * -kLn2High) - n * kLn2Low);
 }
 
 } // namespace
