@@ -15,5 +15,5 @@ function replaced(text: string, name: string, table: string): string {
 }
 
 const text = readFileSync(README, "utf8");
-const withFamilies = replaced(text, "families", familiesMarkdown());
+const withFamilies = replaced(text, "families", await familiesMarkdown());
 writeFileSync(README, replaced(withFamilies, "flags", flagsMarkdown()));

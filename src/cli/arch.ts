@@ -1,6 +1,6 @@
 /** `mlxcel arch`: the families of models that load. */
 import { z } from "zod";
-import { describeFamilies, type FamilyDescription } from "../models/describe-families.ts";
+import type { FamilyDescription } from "../models/describe-families.ts";
 import { colourWanted } from "../serving/log.ts";
 import { outputFlags } from "./command-flags.ts";
 import { flag, flagsOf, type FlagTable } from "./flag-table.ts";
@@ -44,7 +44,7 @@ export function archHelp(colour: boolean): string {
 /** The command. Returns the exit code. */
 export async function arch(args: readonly string[], env: Environment): Promise<number> {
   const { flags } = readCommandLine(ARCH, args, env);
-  const families = describeFamilies();
+  const families = await describedFamilies();
   const text = flags.json
     ? `${JSON.stringify(families, null, 2)}\n`
     : familiesTable(families, colourWanted(process.stdout));
@@ -73,14 +73,21 @@ function familiesTable(families: readonly FamilyDescription[], colour: boolean):
 }
 
 /** The README's table, generated from the registry. */
-export function familiesMarkdown(): string {
-  const lines = describeFamilies().map((family) => COLUMNS.map(([, cell]) => cell(family)));
+export async function familiesMarkdown(): Promise<string> {
+  const families = await describedFamilies();
+  const lines = families.map((family) => COLUMNS.map(([, cell]) => cell(family)));
   const rows = lines.map(([modelType, ...cells]) => [`\`${modelType}\``, ...cells].join(" | "));
   return [
     `| ${COLUMNS.map(([title]) => title).join(" | ")} |`,
     `|${"---|".repeat(COLUMNS.length)}`,
     ...rows.map((row) => `| ${row} |`),
   ].join("\n");
+}
+
+/** Imported late: the families open the native library, which the help of this command does without. */
+async function describedFamilies(): Promise<readonly FamilyDescription[]> {
+  const { describeFamilies } = await import("../models/describe-families.ts");
+  return describeFamilies();
 }
 
 function yesOrNo(answer: boolean): string {

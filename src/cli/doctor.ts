@@ -1,11 +1,16 @@
 /** `mlxcel doctor`: what this machine, the native library and the local store look like. */
 import { availableParallelism, cpus, freemem, release, totalmem } from "node:os";
+import { z } from "zod";
 import { localStore } from "../hub/places.ts";
 import { storedModels } from "../hub/store.ts";
 import { checkDecoding } from "../media/decoding.ts";
 import { LibraryError } from "../native/library-error.ts";
+import { outputFlags } from "./command-flags.ts";
+import { flag, flagsOf, type FlagTable } from "./flag-table.ts";
+import { flagsSchema } from "./flags.ts";
+import { commandHelp } from "./help.ts";
 import { type MatmulRate, measureMatmul } from "./matmul-rate.ts";
-import { type Environment, parseFlags } from "./parse.ts";
+import { type Environment, parseFlags, readCommandLine } from "./parse.ts";
 import { VERSION } from "./version.ts";
 
 export interface DoctorReport {
@@ -20,6 +25,34 @@ export interface DoctorReport {
   readonly images: { libvips: string | null };
   readonly store: { directory: string; models: readonly string[] };
   readonly warnings: readonly string[];
+}
+
+const schema = z.object({
+  json: flag(outputFlags.json, {
+    group: "Output",
+    noEnv: true,
+    help: "JSON for programs instead of lines.",
+  }),
+  help: flagsSchema.shape.help,
+});
+
+/** The table of its flags. */
+export const DOCTOR: FlagTable<typeof schema> = {
+  command: "mlxcel doctor",
+  schema,
+  flags: flagsOf(schema),
+  bareWord: "doctor takes no words",
+};
+
+export function doctorHelp(colour: boolean): string {
+  return commandHelp(
+    DOCTOR,
+    {
+      title: "checks this machine, the native libraries and the local store",
+      usage: [["mlxcel doctor [--json]", "exit code 1 if the libraries cannot be used"]],
+    },
+    colour,
+  );
 }
 
 /** Two cores with an optimised BLAS exceed this; the reference BLAS reaches a tenth of it. */
@@ -112,9 +145,10 @@ function gib(bytes: number): string {
 }
 
 /** The command: prints the report and gives the exit code, 1 when the native library cannot be used. */
-export async function runDoctor({ json }: { json: boolean }): Promise<number> {
+export async function runDoctor(args: readonly string[], env: Environment): Promise<number> {
+  const { json } = readCommandLine(DOCTOR, args, env).flags;
   try {
-    const report = await doctor(process.env);
+    const report = await doctor(env);
     await Bun.write(
       Bun.stdout,
       json ? `${JSON.stringify(report, null, 2)}\n` : describeReport(report),

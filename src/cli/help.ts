@@ -30,6 +30,7 @@ export function helpText(colour: boolean): string {
         ["mlxcel arch", "list the families of models that load"],
         ["mlxcel quantize -m MODEL -o DIR", "write a copy with smaller weights"],
         ["mlxcel doctor [--json]", "check this machine and the native libraries"],
+        ["mlxcel completions bash|zsh|fish", "print completions for a shell"],
         ["mlxcel help [COMMAND]", "print this text, or that of a command"],
         ["mlxcel version", "print the version"],
       ],

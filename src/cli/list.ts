@@ -21,7 +21,8 @@ const schema = z.object({
   }),
 });
 
-const LIST: FlagTable<typeof schema> = {
+/** The table of its flags. */
+export const LIST: FlagTable<typeof schema> = {
   command: "mlxcel list",
   schema,
   flags: flagsOf(schema),

@@ -12,7 +12,8 @@ import { UsageError } from "./usage-error.ts";
 
 const schema = z.object({ ...hubFlags, help: flagsSchema.shape.help });
 
-const PULL: FlagTable<typeof schema> = {
+/** The table of its flags. */
+export const PULL: FlagTable<typeof schema> = {
   command: "mlxcel pull",
   schema,
   flags: flagsOf(schema),

@@ -21,7 +21,8 @@ const schema = z.object({
   yes: flag(onOff(), { group: "Deleting", aliases: ["-y"], noEnv: true, help: "Do not ask." }),
 });
 
-const RM: FlagTable<typeof schema> = {
+/** The table of its flags. */
+export const RM: FlagTable<typeof schema> = {
   command: "mlxcel rm",
   schema,
   flags: flagsOf(schema),

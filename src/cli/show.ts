@@ -25,7 +25,8 @@ const schema = z.object({
   }),
 });
 
-const SHOW: FlagTable<typeof schema> = {
+/** The table of its flags. */
+export const SHOW: FlagTable<typeof schema> = {
   command: "mlxcel show",
   schema,
   flags: flagsOf(schema),
