@@ -46,6 +46,14 @@ describe("exit code 0, text on stdout", () => {
     expect(stdout).not.toContain("--port");
   });
 
+  test("licenses: ours, when it runs from its sources", async () => {
+    const { stdout, code } = await mlxcel(["licenses"]);
+    expect({ stdout, code }).toEqual({
+      stdout: expect.stringContaining("Apache License"),
+      code: 0,
+    });
+  });
+
   test.each(["--version", "version"])("%s", async (argument) => {
     const { stdout, code } = await mlxcel([argument]);
     expect({ stdout, code }).toEqual({

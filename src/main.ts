@@ -4,7 +4,7 @@ import { COMMANDS } from "./cli/commands.ts";
 import { versionLine } from "./cli/version.ts";
 import { UsageError } from "./cli/usage-error.ts";
 
-const NAMES = [...Object.keys(COMMANDS), "help", "version"];
+const NAMES = [...Object.keys(COMMANDS), "licenses", "help", "version"];
 /** What users of other tools type. */
 const OTHER_NAMES: Readonly<Record<string, string>> = { ls: "list", remove: "rm" };
 const HELP_FLAGS = ["--help", "-h", "--usage"];
@@ -17,6 +17,7 @@ async function run(args: readonly string[]): Promise<number> {
   if (name === "help") return printHelp(rest[0]);
   if (asksForHelp(rest)) return printHelp(name);
   if (name === "version" || rest.includes("--version")) return print(`${versionLine()}\n`);
+  if (name === "licenses") return printLicenses();
   const command = await COMMANDS[name]?.load();
   if (!command) throw new Error(`the command ${name} cannot be loaded`);
   return command.run(rest, process.env);
@@ -24,6 +25,11 @@ async function run(args: readonly string[]): Promise<number> {
 
 function asksForHelp(args: readonly string[]): boolean {
   return HELP_FLAGS.some((flag) => args.includes(flag));
+}
+
+async function printLicenses(): Promise<number> {
+  const { licensesText } = await import("./cli/licenses.ts");
+  return print(licensesText());
 }
 
 /** The help of a command that has its own, else of the program. */

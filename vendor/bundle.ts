@@ -1,12 +1,13 @@
 /** One executable: a Bun runtime, the bundled program with its workers, and the native set. */
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
-import { rename } from "node:fs/promises";
+import { rename, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { BunPlugin } from "bun";
 import type { EmbeddedFile, Executable } from "../src/native/executable.ts";
-import { setName, type Target } from "./payload.ts";
+import { setName } from "./payload.ts";
 import { vendorFolder } from "./pinned.ts";
 import { SetupError } from "./setup-error.ts";
+import type { Target } from "./targets.ts";
 
 const source = join(vendorFolder, "../src");
 /** Those of src/entries.ts. */
@@ -24,6 +25,8 @@ export interface Bundle {
   /** What `mlxcel --version` tells besides the version. */
   readonly commit: string | undefined;
   readonly files: readonly EmbeddedFile[];
+  /** What `mlxcel licenses` prints. */
+  readonly licenses: string;
   /** Where the executable shall be. */
   readonly out: string;
 }
@@ -34,7 +37,9 @@ export async function writeExecutable(bundle: Bundle): Promise<void> {
   // The name of the file becomes a part of it, so it is always the same at first.
   const folder = mkdtempSync(join(dirname(bundle.out), "mlxcel.tmp."));
   const outfile = join(folder, "mlxcel");
+  const licensesFile = join(folder, "licenses.zst");
   try {
+    await writeFile(licensesFile, Bun.zstdCompressSync(bundle.licenses));
     const { success, logs } = await Bun.build({
       entrypoints: ENTRIES.map((entry) => join(source, entry)),
       root: source,
@@ -42,7 +47,7 @@ export async function writeExecutable(bundle: Bundle): Promise<void> {
       // No bytecode: what one system has made crashed on others before, and a Mac is not here to try.
       minify: { whitespace: true, syntax: true },
       naming: { asset: "[name].[ext]" },
-      plugins: [embedExecutable(bundle), loadSharpFromSet(bundle.files)],
+      plugins: [embedExecutable(bundle, licensesFile), loadSharpFromSet(bundle.files)],
       compile: {
         target: `bun-${bundle.target}`,
         executablePath: bundle.runtime,
@@ -61,20 +66,23 @@ export async function writeExecutable(bundle: Bundle): Promise<void> {
   }
 }
 
-/** Puts the native set and the commit in the place of src/native/executable.ts. */
-function embedExecutable({ files, commit }: Bundle): BunPlugin {
+/** Puts the native set, the licences and the commit in the place of src/native/executable.ts. */
+function embedExecutable({ files, commit }: Bundle, licensesFile: string): BunPlugin {
   return {
     name: "embedded native set",
     setup(build) {
       build.onLoad({ filter: /\/src\/native\/executable\.ts$/ }, () => {
-        const imports = files.map(
-          ({ path }, i) => `import file${i} from ${JSON.stringify(path)} with { type: "file" };\n`,
+        const imports = [...files.map(({ path }) => path), licensesFile].map(
+          (path, i) => `import file${i} from ${JSON.stringify(path)} with { type: "file" };\n`,
         );
-        const nativeSet: Omit<Executable, "files"> = { commit, nativeSet: setName(files) };
+        const nativeSet: Omit<Executable, "files" | "licenses"> = {
+          commit,
+          nativeSet: setName(files),
+        };
         const list = files.map(
           (file, i) => `{ ...${JSON.stringify({ ...file, path: "" })}, path: file${i} }`,
         );
-        const contents = `${imports.join("")}export const executable = { ...${JSON.stringify(nativeSet)}, files: [${list.join(", ")}] };`;
+        const contents = `${imports.join("")}export const executable = { ...${JSON.stringify(nativeSet)}, files: [${list.join(", ")}], licenses: file${files.length} };`;
         return { contents, loader: "js" };
       });
     },

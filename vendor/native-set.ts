@@ -4,6 +4,7 @@ import { basename, join } from "node:path";
 import { buildMlxC } from "./build.ts";
 import { fetchCrate, fetchWheel, unpackCrate, unpackWheel } from "./download.ts";
 import { exclusively } from "../src/hub/exclusive.ts";
+import { copyLicenses } from "./licenses.ts";
 import { installFolder, isInstalled } from "./install.ts";
 import {
   cacheFolder,
@@ -39,8 +40,8 @@ async function fetchParts(platform: PinnedPlatform): Promise<void> {
   });
 }
 
-/** Copies the library, what it loads, and the C headers that the symbol tables are checked with. */
-function copySet(library: string, headers: string, folder: string): void {
+/** Copies the library, what it loads, the licences, and the C headers that the symbol tables are checked with. */
+function copySet(library: string, sources: string, folder: string): void {
   const siblings =
     process.platform === "darwin"
       ? ["mlx/lib/libmlx.dylib", "mlx/lib/mlx.metallib"].map((name) => join(mlxWheel, name))
@@ -50,6 +51,8 @@ function copySet(library: string, headers: string, folder: string): void {
           join(openblasWheel, "scipy_openblas32/lib/libscipy_openblas.so"),
         ];
   for (const file of [library, ...siblings]) copyFileSync(file, join(folder, basename(file)));
+  copyLicenses({ mlx: mlxWheel, openblas: openblasWheel, "mlx-c": sources }, folder);
+  const headers = join(sources, "mlx/c");
   mkdirSync(join(folder, "include/mlx"), { recursive: true });
   cpSync(headers, join(folder, "include/mlx/c"), {
     recursive: true,
@@ -75,7 +78,7 @@ async function install(platform: PinnedPlatform, folder: string, key: string): P
     ),
   );
   await installFolder(folder, key, async (temporary) => {
-    copySet(library, join(sources, "mlx/c"), temporary);
+    copySet(library, sources, temporary);
   });
 }
 

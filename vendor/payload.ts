@@ -7,8 +7,6 @@ import type { EmbeddedFile } from "../src/native/executable.ts";
 import { cacheFolder } from "./pinned.ts";
 import { SetupError } from "./setup-error.ts";
 
-export type Target = "linux-x64" | "darwin-arm64";
-
 /** A file of the native set: its path inside the set and on this disk. */
 export interface NativeFile {
   readonly name: string;
@@ -23,15 +21,20 @@ export function librariesIn(folder: string): NativeFile[] {
     .sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-/** sharp's addon and libvips, in the layout in which the one finds the other. `modules` is a node_modules folder. */
-export function sharpFiles(modules: string, target: Target): NativeFile[] {
-  return [`sharp-${target}/lib/*.node`, `sharp-libvips-${target}/lib/libvips*`].map((pattern) => {
-    const [path, ...others] = globSync(join(modules, "@img", pattern));
-    if (path === undefined || others.length > 0) {
-      throw new SetupError(`node_modules/@img/${pattern} is not one file: run npm ci`);
-    }
-    return { name: pattern.replace(/[^/]*$/, basename(path)), path };
-  });
+/**
+ * sharp's addon and libvips, in the layout in which the one finds the other. `modules` is a node_modules folder,
+ * `platform` sharp's name of a system.
+ */
+export function sharpFiles(modules: string, platform: string): NativeFile[] {
+  return [`sharp-${platform}/lib/*.node`, `sharp-libvips-${platform}/lib/libvips*`].map(
+    (pattern) => {
+      const [path, ...others] = globSync(join(modules, "@img", pattern));
+      if (path === undefined || others.length > 0) {
+        throw new SetupError(`node_modules/@img/${pattern} is not one file: run npm ci`);
+      }
+      return { name: pattern.replace(/[^/]*$/, basename(path)), path };
+    },
+  );
 }
 
 const LEVEL = 9;

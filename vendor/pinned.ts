@@ -47,21 +47,27 @@ export interface PinnedModel {
 export const pinnedMlxC: PinnedCrate = lock.mlxC;
 export const pinnedPlatforms: Readonly<Record<string, PinnedPlatform>> = lock.platforms;
 export const pinnedDemoModel: PinnedModel = lock.demoModel;
+/** The compiler that makes libmlxc for a Mac on Linux. */
+export const pinnedZig: PinnedWheel = lock.zig;
 
 /** `<os>-<arch>` of this machine, the name of its folder in vendor/lib. */
 export const platformName = `${process.platform}-${process.arch}`;
 
 // What decides the bytes of the result: the pins, our sources and the recipe.
-const RECIPE_FILES = ["native.lock.json", "build.ts", "native-set.ts"];
+const RECIPE_FILES = ["native.lock.json", "build.ts", "native-set.ts", "licenses.ts"];
 
 /** Key of the native set: changes with the lock file, our native sources and the recipe. */
 export function nativeSetKey(folder: string = vendorFolder): string {
   const sources = readdirSync(join(folder, "native"), { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
     .map((entry) => join(entry.parentPath, entry.name));
-  const files = [...RECIPE_FILES.map((name) => join(folder, name)), ...sources].sort();
+  return contentKey(folder, [...RECIPE_FILES.map((name) => join(folder, name)), ...sources]);
+}
+
+/** Changes with the files' contents and their places in `folder`. */
+export function contentKey(folder: string, files: readonly string[]): string {
   const hash = createHash("sha256");
-  for (const file of files) {
+  for (const file of files.toSorted()) {
     const content = readFileSync(file);
     hash.update(`${file.slice(folder.length)}\0${content.length}\0`).update(content);
   }

@@ -32,7 +32,7 @@ export function helpText(colour: boolean): string {
         ["mlxcel doctor [--json]", "check this machine and the native libraries"],
         ["mlxcel completions bash|zsh|fish", "print completions for a shell"],
         ["mlxcel help [COMMAND]", "print this text, or that of a command"],
-        ["mlxcel version", "print the version"],
+        ["mlxcel version | licenses", "print the version, or the licences"],
       ],
       variables: VARIABLES,
       closing:

@@ -15,6 +15,8 @@ export interface Executable {
   /** Name of the native set, which changes with its content. */
   readonly nativeSet: string;
   readonly files: readonly EmbeddedFile[];
+  /** Where the licences of everything inside can be read, compressed with zstd. */
+  readonly licenses: string;
 }
 
 /** What the executable carries; undefined when the program runs from its sources. build.ts replaces this module. */

@@ -26,13 +26,23 @@ const Scores = z.object({
 const EMBED = ["embed", "-m", fixture(MODEL), "--json", "-t", String(one.input)];
 
 test("--version, --help and the help of commands unpack nothing", async () => {
-  for (const args of [["--version"], ["--help"], ["embed", "--help"], ["bench", "--help"]]) {
+  const quick = [["--version"], ["--help"], ["embed", "--help"], ["bench", "--help"], ["licenses"]];
+  for (const args of quick) {
     expect((await user.run(args)).exitCode).toBe(0);
   }
   expect((await user.run(["--version"])).stdout).toMatch(
     /^mlxcel \d+\.\d+\.\d+\S* \(MLX \d\S+, mlx-c \d\S+, Bun \d\S+\)\n$/,
   );
   expect(readdirSync(user.home)).toEqual([]);
+});
+
+test("licenses prints those of everything inside", async () => {
+  const { stdout } = await user.run(["licenses"]);
+  for (const part of ["mlxcel", "bun", "mlx", "mlx-c", "openblas", "zod", "sharp", "libvips"]) {
+    expect(stdout).toMatch(new RegExp(`^  ${part} \\d\\S+ +\\S`, "m"));
+    expect(stdout).toMatch(new RegExp(`^=+\\n${part} \\d\\S+\\n=+\\n\\n\\S`, "m"));
+  }
+  expect(stdout).toContain("GCC RUNTIME LIBRARY EXCEPTION");
 });
 
 test("embed prints the reference's vector", async () => {

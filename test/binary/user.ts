@@ -6,6 +6,7 @@ import type { Environment, Exit } from "../server.ts";
 
 const ROOT = resolve(import.meta.dir, "../..");
 export const EXECUTABLE = join(ROOT, "build/linux-x64/mlxcel");
+export const MAC_EXECUTABLE = join(ROOT, "build/darwin-arm64/mlxcel");
 
 /** Builds an executable the way a developer does; resolves to what is printed. */
 export async function build(...flags: string[]): Promise<string> {
@@ -18,12 +19,23 @@ export async function build(...flags: string[]): Promise<string> {
   return stdout + stderr;
 }
 
-let built: Promise<string> | undefined;
+const built = new Map<string, Promise<string>>();
 
-/** The executable for this machine, built once for all tests. */
+/** Builds an executable once for all tests. */
+function buildOnce(target: string, out: string): Promise<string> {
+  const printed = built.get(target) ?? build("--target", target, "--out", out);
+  built.set(target, printed);
+  return printed;
+}
+
+/** The executable for this machine. */
 export function builtExecutable(): Promise<string> {
-  built ??= build("--target", "linux-x64", "--out", EXECUTABLE);
-  return built;
+  return buildOnce("linux-x64", EXECUTABLE);
+}
+
+/** The one for a Mac; the first time it takes minutes. */
+export function builtMacExecutable(): Promise<string> {
+  return buildOnce("darwin-arm64", MAC_EXECUTABLE);
 }
 
 export class User implements Disposable {
@@ -35,10 +47,11 @@ export class User implements Disposable {
   /** No PATH: there is no Node, no Python and no Bun. */
   readonly env: Environment = { HOME: this.home };
 
-  constructor() {
+  /** @param executable the file that the user has got */
+  constructor(executable = EXECUTABLE) {
     mkdirSync(this.home);
     mkdirSync(this.work);
-    copyFileSync(EXECUTABLE, this.executable);
+    copyFileSync(executable, this.executable);
   }
 
   /** The caches of this user; the native set is unpacked there. */

@@ -1,4 +1,5 @@
 /* The number of threads of one matrix product, for the whole process. */
+#pragma GCC visibility push(default)
 #ifdef __APPLE__
 
 /* Accelerate chooses its threads itself. */
@@ -14,3 +15,4 @@ void mlxcel_set_blas_threads(int threads) { scipy_openblas_set_num_threads(threa
 int mlxcel_blas_threads(void) { return scipy_openblas_get_num_threads(); }
 
 #endif
+#pragma GCC visibility pop

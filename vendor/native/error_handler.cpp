@@ -6,6 +6,7 @@ namespace {
 thread_local std::string last_error;
 }
 
+#pragma GCC visibility push(default)
 extern "C" {
 
 void mlxcel_error_handler(const char *message, void *) { last_error = message; }
@@ -15,3 +16,4 @@ const char *mlxcel_last_error(void) { return last_error.c_str(); }
 
 void mlxcel_clear_error(void) { last_error.clear(); }
 }
+#pragma GCC visibility pop

@@ -1,7 +1,8 @@
-// std::format for compilers without <format> (GCC before 13): mlx-c uses it with plain `{}` only.
+// std::format for compilers without <format> (GCC before 13), and for macOS 14, whose C++ library is not known to have
+// what libc++'s needs of it (MLXCEL_OWN_FORMAT): mlx-c uses it with plain `{}` only.
 #pragma once
 
-#if __has_include(<format>)
+#if __has_include(<format>) && !defined(MLXCEL_OWN_FORMAT)
 #include <format>
 #else
 #include <sstream>
@@ -11,8 +12,10 @@
 
 namespace std {
 
-template <class... Args>
-string format(string_view pattern, const Args &...args) {
+// A literal fits an array better than the pattern type of <format>, should that be there as well.
+template <size_t N, class... Args>
+string format(const char (&literal)[N], Args &&...args) {
+  string_view pattern(literal);
   ostringstream out;
   const auto put = [&](const auto &value) {
     const auto field = pattern.find("{}");
