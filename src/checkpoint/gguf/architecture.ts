@@ -8,8 +8,15 @@ export interface Architecture {
   readonly name: string;
   /** The `model_type` of the same network. */
   readonly modelType: string;
-  /** `architectures` of config.json, as an embedder and with a classification head; no `reranker`: it has none. */
-  readonly classes: { readonly embedder: string; readonly reranker?: string };
+  /**
+   * `architectures` of config.json: as an embedder, with a classification head where the family has one, and of a file
+   * without `pooling_type` where the family writes texts.
+   */
+  readonly classes: {
+    readonly embedder: string;
+    readonly reranker?: string;
+    readonly generator?: string;
+  };
   /** Keys behind `<name>.`, beside the common ones, that are read or change nothing. */
   readonly keys: readonly string[];
   /**

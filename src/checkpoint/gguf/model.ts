@@ -34,10 +34,16 @@ export function readGgufModel(header: GgufHeader): GgufModel {
   requireKnownKeys(header, architecture);
   const { name, classes } = architecture;
   const pooling = poolingOf(header, architecture);
-  const className = (pooling === "rank" && classes.reranker) || classes.embedder;
+  const className = classFor(pooling, classes);
   const contextLength = header.metadata.count(`${name}.context_length`);
   const config = architecture.config(header);
   return { header, architecture, config, className, contextLength, pooling };
+}
+
+function classFor(pooling: GgufPooling | undefined, classes: Architecture["classes"]): string {
+  const { embedder, reranker = embedder, generator = embedder } = classes;
+  if (pooling === "rank") return reranker;
+  return pooling === undefined ? generator : embedder;
 }
 
 function architectureOf({ path, metadata }: GgufHeader): Architecture {

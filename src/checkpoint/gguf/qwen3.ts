@@ -3,7 +3,7 @@ import { requireOneOf, rowsOf, type Architecture } from "./architecture.ts";
 export const qwen3: Architecture = {
   name: "qwen3",
   modelType: "qwen3",
-  classes: { embedder: "Qwen3Model" },
+  classes: { embedder: "Qwen3Model", generator: "Qwen3ForCausalLM" },
   keys: [
     "attention.head_count_kv",
     "attention.key_length",

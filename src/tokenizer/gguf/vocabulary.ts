@@ -1,7 +1,8 @@
 import type { Metadata } from "../../checkpoint/gguf/metadata.ts";
+import type { AddedToken } from "../added-tokens.ts";
 
 /** What a token is, by `tokenizer.ggml.token_type`. */
-export const TOKEN_TYPE = {
+const TOKEN_TYPE = {
   normal: 1,
   unknown: 2,
   control: 3,
@@ -9,17 +10,6 @@ export const TOKEN_TYPE = {
   unused: 5,
   byte: 6,
 } as const;
-
-/** A token that is found in a text before all else, as tokenizer.json lists them. */
-export interface AddedToken {
-  readonly id: number;
-  readonly content: string;
-  readonly special: boolean;
-  readonly lstrip: boolean;
-  readonly rstrip: false;
-  readonly single_word: false;
-  readonly normalized: false;
-}
 
 /** The tokens of a GGUF file, by their ids. */
 export class Vocabulary {
@@ -59,13 +49,13 @@ export class Vocabulary {
    * Tokens that are found in a text before all else: special ones, and those that were added for a purpose.
    * `maskStrips`: as RoBERTa's, the mask takes white space before it along, which no file says.
    */
-  added({ contentOf = (token: string) => token, maskStrips = false } = {}): AddedToken[] {
-    return [...this.tokens.keys()].flatMap((id): AddedToken[] => {
+  added({ contentOf = (token: string) => token, maskStrips = false } = {}) {
+    return [...this.tokens.keys()].flatMap((id): (AddedToken & { special: boolean })[] => {
       const special = this.isOf("control", id) || this.isOf("unknown", id);
       if (!special && !this.isOf("userDefined", id)) return [];
       const content = contentOf(this.tokens[id]!);
       const lstrip = maskStrips && content === "<mask>";
-      const rest = { rstrip: false, single_word: false, normalized: false } as const;
+      const rest = { rstrip: false, single_word: false, normalized: false };
       return [{ id, content, special, lstrip, ...rest }];
     });
   }
