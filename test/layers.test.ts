@@ -79,3 +79,12 @@ test("ffi imports only native from src", () => {
   }
   expect(wrong).toEqual([]);
 });
+
+test("only src/entries.ts says where the modules of workers are, so that build.ts bundles them all", () => {
+  const elsewhere = sources().filter(
+    (file) =>
+      file !== "src/entries.ts" &&
+      /new URL\([^)]*import\.meta\.url/.test(readFileSync(join(ROOT, file), "utf8")),
+  );
+  expect(elsewhere).toEqual([]);
+});

@@ -2,7 +2,9 @@
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { rename, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
 import type { BunPlugin } from "bun";
+import * as entries from "../src/entries.ts";
 import type { EmbeddedFile, Executable } from "../src/native/executable.ts";
 import { setName } from "./payload.ts";
 import { vendorFolder } from "./pinned.ts";
@@ -10,12 +12,10 @@ import { SetupError } from "./setup-error.ts";
 import type { Target } from "./targets.ts";
 
 const source = join(vendorFolder, "../src");
-/** Those of src/entries.ts. */
+/** The program and its workers. */
 const ENTRIES = [
-  "main.ts",
-  "worker/model-worker.ts",
-  "http/codec-worker.ts",
-  "cli/bench/load-worker.ts",
+  join(source, "main.ts"),
+  ...Object.values(entries).flatMap((entry) => (entry instanceof URL ? fileURLToPath(entry) : [])),
 ];
 
 export interface Bundle {
@@ -41,7 +41,7 @@ export async function writeExecutable(bundle: Bundle): Promise<void> {
   try {
     await writeFile(licensesFile, Bun.zstdCompressSync(bundle.licenses));
     const { success, logs } = await Bun.build({
-      entrypoints: ENTRIES.map((entry) => join(source, entry)),
+      entrypoints: ENTRIES,
       root: source,
       target: "bun",
       // No bytecode: what one system has made crashed on others before, and a Mac is not here to try.

@@ -25,8 +25,15 @@ const Scores = z.object({
 
 const EMBED = ["embed", "-m", fixture(MODEL), "--json", "-t", String(one.input)];
 
-test("--version, --help and the help of commands unpack nothing", async () => {
-  const quick = [["--version"], ["--help"], ["embed", "--help"], ["bench", "--help"], ["licenses"]];
+test("what needs no native library unpacks none", async () => {
+  const quick = [
+    ["--version"],
+    ["--help"],
+    ["embed", "--help"],
+    ["bench", "--help"],
+    ["licenses"],
+    ["completions", "zsh"],
+  ];
   for (const args of quick) {
     expect((await user.run(args)).exitCode).toBe(0);
   }

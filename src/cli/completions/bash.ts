@@ -15,7 +15,7 @@ ${commands.flatMap(valueCases).join("\n")}
   case "$name" in
 ${commands.map(wordsCase).join("\n")}
   esac
-  if [ "$COMP_CWORD" = 1 ]; then words="$words ${names.join(" ")} help version"; fi
+  if [ "$COMP_CWORD" = 1 ]; then words="$words ${names.join(" ")} help version licenses"; fi
   COMPREPLY=($(compgen -W "$words" -- "$word"))
 }
 complete -o default -F _mlxcel mlxcel

@@ -7,6 +7,7 @@ export function fishCompletions(commands: readonly CompletedCommand[]): string {
     ...commands.map(({ name, remark }) => subcommand(name, remark)),
     subcommand("help", "print the help of a command"),
     subcommand("version", "print the version"),
+    subcommand("licenses", "print the licences of everything inside"),
     "complete -c mlxcel -n '__fish_seen_subcommand_from completions' -f -a 'bash zsh fish'",
     ...commands.flatMap(({ name, flags }) => {
       // a command line without a command serves

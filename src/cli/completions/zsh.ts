@@ -9,6 +9,7 @@ _mlxcel() {
 ${names.join("\n")}
     'help:print the help of a command'
     'version:print the version'
+    'licenses:print the licences of everything inside'
   )
   local name=serve
   if (( CURRENT == 2 )) && [[ \${words[2]} != -* ]]; then
