@@ -42,6 +42,11 @@ const CXX = [
   ...HEADERS.flatMap((header) => ["-include", header]),
 ];
 
+const COMPILE = [
+  ...["-target", TARGET, "-O2", "-fvisibility=hidden"],
+  ...["-I.", "-Imlx-c", "-Imlx/mlx/include"],
+];
+
 /** Where a build takes place: `mlx-c`, `mlx` and `zig` lie in it, our own sources are copied beside them. */
 class Workshop {
   readonly folder = join(cacheFolder, `mac-build.${process.pid}`);
@@ -89,25 +94,13 @@ class Workshop {
     const waiting = [...sources];
     const compileNext = async () => {
       for (let source = waiting.shift(); source !== undefined; source = waiting.shift()) {
-        await this.zig(
-          ...[
-            source.endsWith(".c") ? "cc" : "c++",
-            "-target",
-            TARGET,
-            "-O2",
-            "-fvisibility=hidden",
-          ],
-          ...["-I.", "-Imlx-c", "-Imlx/mlx/include", ...(source.endsWith(".c") ? [] : CXX)],
-          ...["-c", source, "-o", this.objectOf(source)],
-        );
+        const language = source.endsWith(".c") ? ["cc"] : ["c++", ...CXX];
+        const output = join("objects", `${basename(source)}.o`);
+        await this.zig(...language, ...COMPILE, "-c", source, "-o", output);
         report(1 - waiting.length / sources.length);
       }
     };
     await Promise.all(Array.from({ length: availableParallelism() }, compileNext));
-  }
-
-  private objectOf(source: string): string {
-    return join("objects", `${basename(source)}.o`);
   }
 
   /** `zig cc`, not `zig c++`: that would put its own libc++ in. */
@@ -122,6 +115,13 @@ class Workshop {
       ...["-Wl,-dead_strip", "-s"],
     );
     return join(this.folder, "libmlxc.dylib");
+  }
+}
+
+/** Also those of builds that were killed. The caller holds the lock. */
+async function removeWorkshops(): Promise<void> {
+  for (const folder of globSync(join(cacheFolder, "mac-build.*"))) {
+    await rm(folder, { recursive: true, force: true });
   }
 }
 
@@ -156,6 +156,7 @@ export async function ensureMacNativeSet(): Promise<string> {
     join(cacheFolder, "mac-native.lock"),
     async () => {
       if (isInstalled(folder, key)) return;
+      await removeWorkshops();
       const workshop = new Workshop();
       try {
         await workshop.furnish();
@@ -169,7 +170,7 @@ export async function ensureMacNativeSet(): Promise<string> {
           copyLicenses({ mlx: workshop.mlxWheel, "mlx-c": workshop.mlxC }, temporary);
         });
       } finally {
-        await rm(workshop.folder, { recursive: true, force: true });
+        await removeWorkshops();
       }
     },
     () => say("waiting for another build of the native set for macOS …"),
