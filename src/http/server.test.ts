@@ -133,6 +133,7 @@ test("props describe every model; what a reranker lacks is null", async () => {
         pooling: "mean",
         normalization: "l2",
         multi_vector: false,
+        stored_dtype: "float32",
         limits: {
           max_length: 16,
           vocab_size: 1000,
@@ -149,6 +150,7 @@ test("props describe every model; what a reranker lacks is null", async () => {
         pooling: null,
         normalization: null,
         multi_vector: false,
+        stored_dtype: "float32",
         limits: {
           max_length: 16,
           vocab_size: 500,
