@@ -1,6 +1,6 @@
 /**
- * What `npm start`, `npm test` and `npm run build` run: brings the npm packages and Bun into place with nothing but
- * Node, then hands over to Bun. Usage: node vendor/bootstrap.mjs start|test|build [flags]
+ * What `npm start`, `npm test`, `npm run test:arm64` and `npm run build` run: brings the npm packages and Bun into place
+ * with nothing but Node, then hands over to Bun. Usage: node vendor/bootstrap.mjs start|test|test-arm64|build [flags]
  */
 import { spawn, spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -18,7 +18,14 @@ import {
 import { constants } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { buildLacks, lackMessage, platformProblem, venvLacks } from "./requirements.mjs";
+import {
+  arm64Lacks,
+  arm64Problem,
+  buildLacks,
+  lackMessage,
+  platformProblem,
+  venvLacks,
+} from "./requirements.mjs";
 
 const NODE_MAJOR = 20;
 const PARENT_POLL_MS = 500;
@@ -176,13 +183,21 @@ async function takeLock() {
 
 /** Fails before anything is fetched when the machine lacks what the rest of the set-up takes. */
 function requireTools(name) {
+  const problem = name === "test-arm64" ? arm64ToolProblem() : toolProblem(name);
+  if (problem !== undefined) throw new SetupError(problem);
+}
+
+function arm64ToolProblem() {
+  return arm64Problem() ?? lackMessage(arm64Lacks());
+}
+
+function toolProblem(name) {
   const build =
     !process.env.MLXCEL_MLXC_PATH &&
     !existsSync(join(root, "vendor/lib", `${process.platform}-${process.arch}`, ".mlxcel-stamp"));
   const python = name === "test" && !existsSync(join(root, "test/.venv/.mlxcel-stamp"));
   const lacks = [...(build ? buildLacks() : []), ...(python ? venvLacks() : [])];
-  const problem = (build ? platformProblem() : undefined) ?? lackMessage(lacks);
-  if (problem !== undefined) throw new SetupError(problem);
+  return (build ? platformProblem() : undefined) ?? lackMessage(lacks);
 }
 
 async function ensurePackages(name) {
@@ -245,6 +260,10 @@ async function test(patterns) {
   process.exit(await runBun(["test/run.ts", ...patterns], root));
 }
 
+async function testArm64() {
+  process.exit(await runBun(["test/arm64/run.ts"], root));
+}
+
 async function build(flags) {
   process.exit(await runBun([join(root, "build.ts"), ...flags], userFolder()));
 }
@@ -278,9 +297,9 @@ async function main([name, ...flags]) {
   if (Number(process.versions.node.split(".")[0]) < NODE_MAJOR) {
     throw new SetupError(`Node ${NODE_MAJOR} or newer is needed, this is ${process.versions.node}`);
   }
-  const commands = { start, test, build };
+  const commands = { start, test, "test-arm64": testArm64, build };
   if (name === undefined || !Object.hasOwn(commands, name)) {
-    throw new SetupError("usage: node vendor/bootstrap.mjs start|test|build [flags]");
+    throw new SetupError("usage: node vendor/bootstrap.mjs start|test|test-arm64|build [flags]");
   }
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, stop);
   followNpm();

@@ -14,7 +14,7 @@ test("an unknown command of the bootstrap is one line and exit code 1", () => {
     "nonsense",
   ]);
   expect(stderr.toString()).toBe(
-    "mlxcel set-up: usage: node vendor/bootstrap.mjs start|test|build [flags]\n",
+    "mlxcel set-up: usage: node vendor/bootstrap.mjs start|test|test-arm64|build [flags]\n",
   );
   expect(exitCode).toBe(1);
 });

@@ -45,3 +45,15 @@ test("a package client without network is told apart from one that failed", () =
     "pip could not fetch mlx-cpu 0.32.2: ERROR: No matching distribution found for mlx-cpu (log: pip.log)",
   );
 });
+
+test("npm is quoted with its reason, not with where its log is", () => {
+  const log = "npm error A complete log of this run can be found in: debug-0.log";
+  const failing = (reason: string) =>
+    clientError("npm", "bun 1.4.5", new CommandError(["npm error code E", reason, log], "npm.log"));
+  expect(failing("npm error 404 Not Found").message).toBe(
+    "npm could not fetch bun 1.4.5: npm error 404 Not Found (log: npm.log)",
+  );
+  expect(failing("npm error request failed, reason: getaddrinfo ENOTFOUND").message).toBe(
+    "no network: npm could not fetch bun 1.4.5; connect and run it again (log: npm.log)",
+  );
+});

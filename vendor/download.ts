@@ -11,7 +11,7 @@ import { SetupError } from "./setup-error.ts";
 
 const downloads = join(cacheFolder, "downloads");
 const NETWORK_FAILURE =
-  /connection (error|refused|broken)|newconnectionerror|connect(ion)? ?timeout|timed out|timeout was reached|temporary failure|name or service|resolve host|(could not|couldn't|failed to) connect|unreachable|proxyerror|sslerror|max retries|spurious network error/i;
+  /connection (error|refused|broken)|newconnectionerror|connect(ion)? ?timeout|timed out|timeout was reached|temporary failure|name or service|resolve host|(could not|couldn't|failed to) connect|unreachable|proxyerror|sslerror|max retries|spurious network error|ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ETIMEDOUT|ENETUNREACH/i;
 const POLL_MS = 200;
 
 /** Hex SHA-256 of a file's content. */
@@ -39,7 +39,7 @@ export function clientError(client: string, wanted: string, error: CommandError)
   const offline = error.lines.find((line) => NETWORK_FAILURE.test(line));
   const cause =
     offline === undefined
-      ? `${client} could not fetch ${wanted}: ${error.lastLine(/^\s*(error|ERROR)/)}`
+      ? `${client} could not fetch ${wanted}: ${error.lastLine(/^\s*(error|ERROR|npm error (?!A complete log))/)}`
       : `no network: ${client} could not fetch ${wanted}; connect and run it again`;
   return new SetupError(`${cause} (log: ${error.log})`);
 }

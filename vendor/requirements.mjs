@@ -15,7 +15,7 @@ import { isAtLeast, systemProblem, thisSystem } from "./supported-system.mjs";
  * @property {string} name
  * @property {string} [says] first line of its own complaint; absent when there is no such command
  * @property {string} debian packages that bring it
- * @property {string} macos command that brings it
+ * @property {string} [macos] command that brings it; absent when no Mac needs it
  */
 
 /** @typedef {{ readonly line: string } | { readonly says: string | undefined }} Outcome */
@@ -34,6 +34,8 @@ const VENV = { name: "Python's venv", debian: "python3-venv", macos: "brew insta
 const CARGO = { name: "cargo", debian: "cargo", macos: "brew install rust" };
 const CMAKE = { name: "cmake", debian: "cmake", macos: "brew install cmake" };
 const COMPILER = { name: "a C++ compiler", debian: "g++", macos: "xcode-select --install" };
+const ARM64_COMPILER = { name: "aarch64-linux-gnu-g++", debian: "g++-aarch64-linux-gnu" };
+const QEMU = { name: "qemu-aarch64", debian: "qemu-user" };
 const NINJA = { name: "ninja", debian: "ninja-build", macos: "brew install ninja" };
 
 /**
@@ -99,9 +101,17 @@ export function cargoLacks() {
 /** @returns {Lack[]} of what compiles */
 export function compilerLacks() {
   const compilers = [process.env["CXX"] || "c++", "g++", "clang++"];
+  return withCmake(lackOf(COMPILER, ...compilers.map((name) => [name, "--version"])));
+}
+
+/**
+ * What lacks of CMake, of the compiler and of CMake's build tool.
+ * @param {Lack[]} compiler
+ */
+function withCmake(compiler) {
   return [
     ...lackOf(CMAKE, ["cmake", "--version"]),
-    ...lackOf(COMPILER, ...compilers.map((name) => [name, "--version"])),
+    ...compiler,
     ...lackOf(NINJA, ["ninja", "--version"], ["make", "--version"]),
   ];
 }
@@ -113,10 +123,22 @@ export function cmakeGenerator() {
 
 /** @returns {Lack[]} of everything that a build of the native set takes */
 export function buildLacks() {
+  return [...fetchLacks(), ...compilerLacks()];
+}
+
+/** @returns {Lack[]} of everything that makes the native set for arm64 on another processor, and runs it */
+export function arm64Lacks() {
+  const compiler = lackOf(ARM64_COMPILER, [ARM64_COMPILER.name, "--version"]);
+  const qemu = lackOf(QEMU, [QEMU.name, "--version"]);
+  return [...fetchLacks(), ...withCmake(compiler), ...qemu];
+}
+
+/** @returns {Lack[]} of what fetches the parts of a native set */
+function fetchLacks() {
   const { file } = lock.mlxC;
   const hasCrate =
     existsSync(join(vendor, "cache/downloads", file)) || crateInCargoHome(file) !== undefined;
-  return [...pipLacks(), ...(hasCrate ? [] : cargoLacks()), ...compilerLacks()];
+  return [...pipLacks(), ...(hasCrate ? [] : cargoLacks())];
 }
 
 /** @returns {Lack[]} of what makes the virtual environment of the test clients */
@@ -134,6 +156,13 @@ export function venvLacks() {
 /** Why the native set cannot run on this machine, in one line; undefined when it can. */
 export function platformProblem() {
   return systemProblem(thisSystem(), lock.platforms);
+}
+
+/** Why the tests of arm64 code cannot run on this machine, in one line; undefined when they can. */
+export function arm64Problem() {
+  const name = `${process.platform}-${process.arch}`;
+  if (name === "linux-x64") return undefined;
+  return `arm64 is emulated on linux-x64 only, this is ${name}; npm test tests the processor that it runs on`;
 }
 
 /**

@@ -70,6 +70,22 @@ test("a python3 without pip lacks pip, a broken pip says why", () => {
   expect(message("pipLacks")).toBe("pip is there but does not run: ImportError: no _ssl");
 });
 
+test.if(process.platform === "linux")(
+  "arm64 code takes a compiler for it and qemu, each named with its package",
+  () => {
+    for (const name of ["python3", "cargo", "cmake", "ninja", "g++"]) program(name, "echo 1.0");
+    expect(message("arm64Lacks")).toBe(
+      "aarch64-linux-gnu-g++ and qemu-aarch64 are missing; install with: apt install g++-aarch64-linux-gnu qemu-user",
+    );
+    program("aarch64-linux-gnu-g++", "echo 12.2");
+    expect(message("arm64Lacks")).toBe(
+      "qemu-aarch64 is missing; install with: apt install qemu-user",
+    );
+    program("qemu-aarch64", "echo 7.2");
+    expect(message("arm64Lacks")).toBe("undefined");
+  },
+);
+
 test("nothing that lacks twice is named twice", () => {
   const pip = { name: "pip", debian: "python3-pip", macos: "x" };
   expect(lackMessage([pip, pip])).toStartWith("pip is missing");

@@ -1,4 +1,3 @@
-import { type PinnedPlatform, pinnedPlatforms, platformName } from "./pinned.ts";
 import * as machine from "./requirements.mjs";
 import { SetupError } from "./setup-error.ts";
 
@@ -21,22 +20,14 @@ export function requireCargo(): void {
   refuse(machine.lackMessage(machine.cargoLacks()));
 }
 
-/** Fails when CMake, a build tool or a C++ compiler is missing; returns the CMake generator. */
-export function requireCompiler(): "Ninja" | "Unix Makefiles" {
-  refuse(machine.lackMessage(machine.compilerLacks()));
-  return machine.cmakeGenerator();
-}
-
-/** Fails when this machine cannot build the native set; names everything that is missing. */
+/** Fails when this machine cannot run or build the native set; names everything that is missing. */
 export function requireBuildTools(): void {
   refuse(machine.platformProblem());
   refuse(machine.lackMessage(machine.buildLacks()));
 }
 
-/** The pins for this machine; fails when there are none or its system is too old for them. */
-export function requirePlatform(): PinnedPlatform {
-  refuse(machine.platformProblem());
-  const platform = pinnedPlatforms[platformName];
-  if (platform === undefined) throw new Error(`no pins for ${platformName}`);
-  return platform;
+/** Fails when this machine cannot build the native set for arm64 or run it; names everything that is missing. */
+export function requireArm64Tools(): void {
+  refuse(machine.arm64Problem());
+  refuse(machine.lackMessage(machine.arm64Lacks()));
 }

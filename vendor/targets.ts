@@ -1,8 +1,8 @@
 /** The systems that executables are built for, and what goes into each. */
 import { join } from "node:path";
 import { type Component, componentsOf } from "./components.ts";
+import { ensureForeignPackages } from "./foreign-packages.ts";
 import { ensureMacNativeSet } from "./mac-native-set.ts";
-import { ensureMacPackages } from "./mac-packages.ts";
 import { ensureNativeSet } from "./native-set.ts";
 import { librariesIn, type NativeFile, sharpFiles } from "./payload.ts";
 import { platformName, vendorFolder } from "./pinned.ts";
@@ -40,7 +40,7 @@ async function linuxParts(): Promise<Parts> {
 }
 
 async function macParts(): Promise<Parts> {
-  const macModules = await ensureMacPackages();
+  const macModules = await ensureForeignPackages("darwin-arm64");
   const nativeSet = await ensureMacNativeSet();
   return {
     runtime: join(macModules, "@oven/bun-darwin-aarch64/bin/bun"),
