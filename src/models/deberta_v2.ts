@@ -8,6 +8,7 @@ import {
   type DisentangledAttention,
   disentangledRows,
   type DistanceBuckets,
+  type RelativeEmbeddings,
 } from "../nn/disentangled-attention.ts";
 import type { Encoder } from "../nn/encoder.ts";
 import { layerNorm } from "../nn/norms.ts";
@@ -119,7 +120,7 @@ class DebertaEncoder implements Encoder {
   }
 }
 
-function loadRelativeEmbeddings(config: DebertaConfig, weights: Weights): () => Tensor {
+function loadRelativeEmbeddings(config: DebertaConfig, weights: Weights): RelativeEmbeddings {
   const { hidden_size: width, position_buckets: span, layer_norm_eps: eps } = config;
   const table = weights.take("encoder.rel_embeddings.weight", [2 * span, width]);
   const norm = layerNorm(weights, "encoder.LayerNorm", width, eps);
@@ -130,7 +131,7 @@ function loadLayer(
   config: DebertaConfig,
   weights: Weights,
   index: number,
-  relative: () => Tensor,
+  relative: RelativeEmbeddings,
 ): DisentangledAttention {
   const { hidden_size: width, num_attention_heads: heads } = config;
   const names = bertLayerNames(index);

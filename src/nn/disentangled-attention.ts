@@ -24,8 +24,16 @@ export type RelativeEmbeddings = () => Tensor;
 /** What all layers share in a forward. */
 export interface DisentangledRows {
   readonly layout: RowLayout;
-  /** [1, 1, width, width] int32, the row of the table for a query and a key of a block. */
-  rowOfPair(width: number): Tensor;
+  /** The rows of the table for all distances in a block of this width. */
+  tableRows(width: number): DistanceRows;
+}
+
+/** Both [2 * width - 1] int32. */
+interface DistanceRows {
+  /** For distances from 1 - width to width - 1. */
+  readonly rising: Tensor;
+  /** For distances from width - 1 to 1 - width. */
+  readonly falling: Tensor;
 }
 
 /** x [N, width] -> [N, width]. */
@@ -55,19 +63,19 @@ export function disentangledAttention(
   const ofHeads = (rows: Tensor) =>
     mx.transpose(mx.reshape(rows, [1, -1, heads, headDim]), [0, 2, 1, 3]);
   let projected: { readonly keys: Tensor; readonly queries: Tensor } | undefined;
-  return (x, { layout, rowOfPair }) => {
+  return (x, { layout, tableRows }) => {
     projected ??= mx.keep({
       keys: ofHeads(key!(relative())),
       queries: ofHeads(query!(relative())),
     });
     const { keys: distanceKeys, queries: distanceQueries } = projected;
     const scoreBias = (queries: Tensor, keys: Tensor) => {
-      const row = rowOfPair(queries.shape[2]!);
-      // [b, heads, width, 2 * span] by query -> [b, heads, width, width]
-      const contentToDistance = mx.takeAlongAxis(product(queries, distanceKeys), row, 3);
-      // [b, heads, 2 * span, width] by key -> [b, heads, width, width]
-      const distanceToContent = mx.takeAlongAxis(product(distanceQueries, keys), row, 2);
-      const sum = mx.add(contentToDistance, distanceToContent);
+      const { rising, falling } = tableRows(queries.shape[2]!);
+      // [b, heads, queries, keys]: from one key to the next the distance falls
+      const contentToDistance = scoresOfPairs(queries, mx.take(distanceKeys, falling, 2));
+      // [b, heads, keys, queries]: from one query to the next it rises
+      const distanceToContent = scoresOfPairs(keys, mx.take(distanceQueries, rising, 2));
+      const sum = mx.add(contentToDistance, mx.transpose(distanceToContent, [0, 1, 3, 2]));
       return mx.multiply(sum, mx.scalar(scale, sum.dtype));
     };
     const shape = { heads, kvHeads: heads, scale, mask: { kind: "full" }, scoreBias } as const;
@@ -75,34 +83,45 @@ export function disentangledAttention(
   };
 }
 
-/** a·bᵀ of the last two axes. */
-function product(a: Tensor, b: Tensor): Tensor {
-  return mx.matmul(a, mx.transpose(b, [0, 1, 3, 2]));
+/**
+ * Scores of each token of a block with the distances to all of them: tokens [b, heads, width, headDim] and distances
+ * [1, heads, 2 * width - 1, headDim], of which the last token meets the first ones -> [b, heads, width, width].
+ */
+function scoresOfPairs(tokens: Tensor, distances: Tensor): Tensor {
+  const [b, heads, width] = [tokens.shape[0]!, tokens.shape[1]!, tokens.shape[2]!];
+  const columns = 2 * width - 1;
+  const scores = mx.matmul(tokens, mx.transpose(distances, [0, 1, 3, 2]));
+  if (width === 1) return scores;
+  // Token i has the columns from width - 1 - i on: in the numbers of all tokens end to end, each begins `columns - 1`
+  // behind the one before it.
+  const flat = mx.reshape(scores, [b, heads, width * columns]);
+  const end = width - 1 + width * (columns - 1);
+  const shifted = mx.slice(flat, [0, 0, width - 1], [b, heads, end]);
+  // [b, heads, width * (columns - 1)] -> [b, heads, width, columns - 1] -> [b, heads, width, width]
+  const perToken = mx.reshape(shifted, [b, heads, width, columns - 1]);
+  return mx.slice(perToken, [0, 0, 0, 0], [b, heads, width, width]);
 }
 
 /** Build it once per forward: its tensors live in the scope of their first use. */
-export function disentangledRows(layout: RowLayout, distances: DistanceBuckets): DisentangledRows {
-  const made = new Map<number, Tensor>();
+export function disentangledRows(layout: RowLayout, buckets: DistanceBuckets): DisentangledRows {
+  const made = new Map<number, DistanceRows>();
   return {
     layout,
-    rowOfPair(width) {
-      const row = made.get(width) ?? rowsOfPairs(width, distances);
-      made.set(width, row);
-      return row;
+    tableRows(width) {
+      const rows = made.get(width) ?? distanceRows(width, buckets);
+      made.set(width, rows);
+      return rows;
     },
   };
 }
 
-function rowsOfPairs(width: number, distances: DistanceBuckets): Tensor {
-  const rowOf = Int32Array.from({ length: 2 * width - 1 }, (_, i) =>
-    rowOfDistance(i - width + 1, distances),
-  );
-  const rows = new Int32Array(width * width);
-  for (let query = 0; query < width; query++) {
-    for (let key = 0; key < width; key++)
-      rows[query * width + key] = rowOf[query - key + width - 1]!;
-  }
-  return mx.fromInt32(rows, [1, 1, width, width]);
+function distanceRows(width: number, buckets: DistanceBuckets): DistanceRows {
+  const length = 2 * width - 1;
+  const rising = Int32Array.from({ length }, (_, i) => rowOfDistance(i - width + 1, buckets));
+  return {
+    rising: mx.fromInt32(rising, [length]),
+    falling: mx.fromInt32(rising.toReversed(), [length]),
+  };
 }
 
 /**
