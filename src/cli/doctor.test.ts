@@ -9,9 +9,14 @@ const home = mkdtempSync(join(tmpdir(), "mlxcel-doctor-"));
 const store = join(home, "mlxcel", "models");
 afterAll(() => rmSync(home, { recursive: true }));
 
-for (const model of ["acme/small", "plain"]) {
+const CONFIGS = {
+  "acme/small": { model_type: "bert", architectures: ["BertModel"] },
+  plain: { model_type: "mamba", architectures: ["MambaForCausalLM"] },
+  torn: {},
+};
+for (const [model, config] of Object.entries(CONFIGS)) {
   mkdirSync(join(store, model), { recursive: true });
-  writeFileSync(join(store, model, "config.json"), "{}");
+  writeFileSync(join(store, model, "config.json"), JSON.stringify(config));
 }
 mkdirSync(join(store, "acme", "half-copied"));
 
@@ -55,14 +60,27 @@ describe("doctor", () => {
       nativeLibrary: expect.stringContaining("libmlxc"),
       matmul: { shape: [2048, 768, 3072], bestGflops: expect.any(Number) },
       images: { libvips: expect.stringMatching(/^\d+\.\d+/) },
-      store: { directory: store, models: ["acme/small", "plain"] },
+      store: {
+        directory: store,
+        models: [
+          { name: "acme/small", kind: "embedding", family: "bert", fault: null },
+          { name: "plain", kind: "chat", family: "mamba", fault: expect.stringContaining("mamba") },
+          { name: "torn", kind: "unreadable", fault: expect.stringContaining("model_type") },
+        ],
+      },
+      caches: { native: join(home, "mlxcel"), huggingFace: join(home, "huggingface", "hub") },
     });
   });
 
   test("prints the same for people, a line per finding", async () => {
     const { exitCode, stdout } = await runCommand([]);
     expect(exitCode).toBe(0);
-    for (const line of [/^mlxcel +\d/m, /^f32 matmul +\d+ GFLOP\/s at best/m, /^ +acme\/small$/m]) {
+    for (const line of [
+      /^mlxcel +\d/m,
+      /^f32 matmul +\d+ GFLOP\/s at best/m,
+      /^ +acme\/small: embedding, bert$/m,
+      /^ +torn does not load: .+model_type/m,
+    ]) {
       expect(stdout).toMatch(line);
     }
   });

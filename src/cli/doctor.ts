@@ -1,9 +1,10 @@
 /** `mlxcel doctor`: what this machine, the native library and the local store look like. */
 import { availableParallelism, cpus, freemem, release, totalmem } from "node:os";
 import { z } from "zod";
-import { localStore } from "../hub/places.ts";
+import { placesOf } from "../hub/places.ts";
 import { storedModels } from "../hub/store.ts";
 import { checkDecoding } from "../media/decoding.ts";
+import { cacheFolder } from "../native/cache-folder.ts";
 import { LibraryError } from "../native/library-error.ts";
 import { outputFlags } from "./command-flags.ts";
 import { flag, flagsOf, type FlagTable } from "./flag-table.ts";
@@ -11,6 +12,7 @@ import { flagsSchema } from "./flags.ts";
 import { commandHelp } from "./help.ts";
 import { type MatmulRate, measureMatmul } from "./matmul-rate.ts";
 import { type Environment, parseFlags, readCommandLine } from "./parse.ts";
+import { storedModelNamed } from "./stored-model.ts";
 import { VERSION } from "./version.ts";
 
 export interface DoctorReport {
@@ -23,8 +25,20 @@ export interface DoctorReport {
   readonly matmul: MatmulRate;
   /** libvips is null when it decodes no image; a warning says why. */
   readonly images: { libvips: string | null };
-  readonly store: { directory: string; models: readonly string[] };
+  readonly store: { directory: string; models: readonly ExaminedModel[] };
+  /** Where an executable keeps its unpacked libraries, and where models of other programs are looked for. */
+  readonly caches: { native: string; huggingFace: string };
   readonly warnings: readonly string[];
+}
+
+/** A model in the store, as far as its configuration tells. */
+interface ExaminedModel {
+  /** As `-m` takes it. */
+  readonly name: string;
+  readonly kind: string;
+  readonly family: string;
+  /** Why it does not load; null where nothing speaks against it. */
+  readonly fault: string | null;
 }
 
 const schema = z.object({
@@ -70,7 +84,7 @@ export async function doctor(env: Environment): Promise<DoctorReport> {
   const cores = availableParallelism();
   const matmul = measureMatmul(mx, cores);
   const images = await examineDecoding();
-  const directory = localStore({ modelsDir: parseFlags([], env).flags.modelsDir, env });
+  const { store, cache } = placesOf({ modelsDir: parseFlags([], env).flags.modelsDir, env });
   return {
     versions: { mlxcel: VERSION, bun: Bun.version, ...mx.versions },
     platform: `${process.platform} ${release()} ${process.arch}`,
@@ -84,9 +98,20 @@ export async function doctor(env: Environment): Promise<DoctorReport> {
     nativeLibrary: mx.libraryPath,
     matmul,
     images: { libvips: images.libvips },
-    store: { directory, models: storedModels(directory) },
+    store: { directory: store, models: await examineModels(store, env) },
+    caches: { native: cacheFolder(env, process.platform), huggingFace: cache },
     warnings: [...(kind === "cpu" && cores > 1 ? slowProducts(matmul) : []), ...images.warnings],
   };
+}
+
+async function examineModels(store: string, env: Environment): Promise<readonly ExaminedModel[]> {
+  const { families } = await import("../models/registry.ts");
+  return storedModels(store).map((stored) => {
+    const { name, kind, family, fault } = storedModelNamed(stored, store, env);
+    const isKnown = families.some(({ modelType }) => modelType === family);
+    const unknown = isKnown ? null : `the family ${family} is not supported`;
+    return { name, kind, family, fault: fault ?? unknown };
+  });
 }
 
 async function examineDecoding(): Promise<{ libvips: string | null; warnings: string[] }> {
@@ -129,11 +154,17 @@ export function describeReport(report: DoctorReport): string {
       ? []
       : [["cpu kernels", `${rate(matmul.kernelGflops)} at best on the same product`] as const]),
     ["images", report.images.libvips ? `libvips ${report.images.libvips}` : "not decoded"],
+    ["unpacked", report.caches.native],
+    ["hf cache", report.caches.huggingFace],
     ["models", `${store.directory}${store.models.length === 0 ? " (none)" : ""}`],
-    ...store.models.map((name): [string, string] => ["", name]),
+    ...store.models.map((model): [string, string] => ["", modelLine(model)]),
     ...report.warnings.map((warning): [string, string] => ["warning", warning]),
   ];
   return lines.map(([label, text]) => `${label.padEnd(16)}${text}\n`).join("");
+}
+
+function modelLine({ name, kind, family, fault }: ExaminedModel): string {
+  return fault === null ? `${name}: ${kind}, ${family}` : `${name} does not load: ${fault}`;
 }
 
 function rate(gflops: number): string {

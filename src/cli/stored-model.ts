@@ -13,6 +13,8 @@ export interface StoredModel {
   readonly sizeBytes: number;
   readonly kind: string;
   readonly family: string;
+  /** Why its configuration cannot be read; undefined where it can. */
+  readonly fault: string | undefined;
   /** undefined where it was not downloaded by this program. */
   readonly lastUsed: Date | undefined;
   readonly manifest: Manifest | undefined;
@@ -33,14 +35,16 @@ export function storedModelNamed(name: string, store: string, env: Environment):
 }
 
 /** A model that cannot be read is listed all the same: it takes up space. */
-function kindAndFamily(model: ResolvedModel | undefined): { kind: string; family: string } {
+function kindAndFamily(
+  model: ResolvedModel | undefined,
+): Pick<StoredModel, "kind" | "family" | "fault"> {
   const unreadable = { kind: "unreadable", family: "-" };
-  if (!model) return unreadable;
+  if (!model) return { ...unreadable, fault: "it holds no model" };
   try {
     const checkpoint = readCheckpoint(model.directory, model.base);
-    return { kind: kindOf(checkpoint), family: checkpoint.modelType };
+    return { kind: kindOf(checkpoint), family: checkpoint.modelType, fault: undefined };
   } catch (error) {
-    if (error instanceof CheckpointError) return unreadable;
+    if (error instanceof CheckpointError) return { ...unreadable, fault: error.message };
     throw error;
   }
 }
