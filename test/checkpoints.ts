@@ -28,7 +28,7 @@ const Expected = z.object({
   max_length: z.number(),
   cases: z.array(Case),
 });
-export type ReferenceCase = z.infer<typeof Case>;
+type ReferenceCase = z.infer<typeof Case>;
 
 /** Numbers of the reference implementation for a fixture. */
 export function expected(name: string): z.infer<typeof Expected> {
@@ -41,7 +41,7 @@ export function referenceCase(fixtureName: string, caseName: string): ReferenceC
   return found;
 }
 
-export interface TensorBytes {
+interface TensorBytes {
   /** As safetensors spells it: `F32`, `F16`, `I64` … */
   readonly dtype: string;
   readonly shape: readonly number[];

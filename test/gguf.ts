@@ -11,7 +11,7 @@ export function ggufFixture(name: string): string {
 }
 
 /** Numbers as they are to be stored, where another type than u32, f32 and lists of these is wanted. */
-export interface TypedValue {
+interface TypedValue {
   readonly type: number;
   readonly bytes: Uint8Array;
 }

@@ -10,7 +10,7 @@ const POLL_MS = 10;
 export type Headers = Readonly<Record<string, string>>;
 export type Environment = Readonly<Record<string, string>>;
 
-export interface StartOptions {
+interface StartOptions {
   readonly env?: Environment;
   /** Talk to this unix socket instead of to the port. */
   readonly unix?: string;

@@ -8,7 +8,7 @@ import { requireArm64Tools, requireBuildTools } from "./requirements.ts";
 import { SetupError } from "./setup-error.ts";
 
 /** The unpacked parts that libmlxc is built from. */
-export interface BuildInputs {
+interface BuildInputs {
   /** Folder of the mlx-c sources. */
   readonly mlxC: string;
   /** Folder `mlx` of the unpacked MLX wheel. */

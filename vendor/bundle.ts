@@ -18,7 +18,7 @@ const ENTRIES = [
   ...Object.values(entries).flatMap((entry) => (entry instanceof URL ? fileURLToPath(entry) : [])),
 ];
 
-export interface Bundle {
+interface Bundle {
   readonly target: Target;
   /** The Bun that the executable starts with, made for its target. */
   readonly runtime: string;

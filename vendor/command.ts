@@ -4,7 +4,7 @@ import { cacheFolder, vendorFolder } from "./pinned.ts";
 import { diskFullError, saysDiskFull } from "./setup-error.ts";
 
 /** How to run a command of the set-up. */
-export interface RunOptions {
+interface RunOptions {
   /** Name of the log that is kept when it fails. */
   readonly log: string;
   /** vendor/ by default: a Python there imports nothing by accident. */

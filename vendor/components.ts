@@ -20,7 +20,7 @@ export interface Component {
 }
 
 /** Where the parts of an executable lie: the native set with its folder `licenses`, and a node_modules folder. */
-export interface ComponentPlaces {
+interface ComponentPlaces {
   readonly target: Target;
   readonly nativeSet: string;
   readonly modules: string;

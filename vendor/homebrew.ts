@@ -7,7 +7,7 @@ export interface Release {
 }
 
 /** The archive that the formula installs: its name, and the hex SHA-256 of its content. */
-export interface Archive {
+interface Archive {
   readonly name: string;
   readonly sha256: string;
 }

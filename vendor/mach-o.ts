@@ -1,13 +1,13 @@
 /** Reads what matters of a Mach-O file for arm64: the format of programs and libraries on a Mac. */
 import { createHash } from "node:crypto";
 
-export interface Segment {
+interface Segment {
   readonly name: string;
   readonly flags: number;
 }
 
 /** A symbol that the file takes from a library, by the name under which it loads the library. */
-export interface Import {
+interface Import {
   readonly symbol: string;
   readonly library: string | undefined;
   /** It may be absent. */
@@ -130,7 +130,7 @@ function readSymbols(file: Buffer, { at }: LoadCommand, libraries: readonly stri
 }
 
 /** What a check of a signature has found. */
-export interface SignatureCheck {
+interface SignatureCheck {
   readonly pages: number;
   /** Pages whose content is not what was signed. */
   readonly badPages: number;

@@ -5,7 +5,7 @@ import type { MachO } from "./mach-o.ts";
 import { vendorFolder } from "./pinned.ts";
 
 /** A symbol of the system, and the program that shows that macOS 14 has it: it takes the symbol and runs there. */
-export interface SystemSymbol {
+interface SystemSymbol {
   readonly library: string;
   readonly symbol: string;
   readonly witness: string;

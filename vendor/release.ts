@@ -17,7 +17,7 @@ export interface Product {
 }
 
 /** The smallest embedder of the repository: enough to try an installation without a network. */
-export const TINY = join(vendorFolder, "../test/fixtures/bert-f16");
+const TINY = join(vendorFolder, "../test/fixtures/bert-f16");
 const ENTRY_TIME = "2024-01-01T00:00:00Z";
 
 /** Name of the executable in a release: a Mac's users type the shorter one. */

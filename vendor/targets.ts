@@ -12,7 +12,7 @@ export const targets = ["linux-x64", "darwin-arm64"] as const;
 export type Target = (typeof targets)[number];
 
 /** What an executable is made of besides the program. */
-export interface Parts {
+interface Parts {
   /** The Bun that it starts with. */
   readonly runtime: string;
   readonly files: readonly NativeFile[];

@@ -40,7 +40,7 @@ export interface Expansion {
 }
 
 /** Who wrote the files: PyLate, the MultiVectorEncoder of sentence-transformers, or the first ColBERT of Stanford. */
-export type MultiVectorLayout = "ColBERT" | "MultiVectorEncoder" | "HF_ColBERT";
+type MultiVectorLayout = "ColBERT" | "MultiVectorEncoder" | "HF_ColBERT";
 
 const CONFIG = "config_sentence_transformers.json";
 const MASK_MODULE = "MultiVectorMask";

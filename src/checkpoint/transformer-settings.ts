@@ -28,7 +28,7 @@ const OUTPUTS = {
 export type TransformerTask = keyof typeof OUTPUTS;
 
 /** What the module is for. */
-export interface TransformerUse {
+interface TransformerUse {
   readonly task: TransformerTask;
   /** Its token vectors are the result. */
   readonly multiVector?: boolean;

@@ -2,7 +2,7 @@
 import { unpackItems } from "../worker/items.ts";
 import type { EmbedItem, EmbedJob, EmbedResult, RerankJob, RerankResult } from "../worker/job.ts";
 
-export interface ChunkOptions<J, R> {
+interface ChunkOptions<J, R> {
   /** Items per job. */
   readonly size: number;
   submit(job: J): Promise<R>;

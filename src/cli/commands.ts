@@ -2,7 +2,7 @@ import type { FlagTable } from "./flag-table.ts";
 import type { Environment } from "./parse.ts";
 
 /** A command that was loaded. */
-export interface Command {
+interface Command {
   /** Returns the exit code. */
   readonly run: (args: readonly string[], env: Environment) => Promise<number>;
   /** The text of `--help`. */

@@ -15,7 +15,7 @@ import { type Environment, parseFlags, readCommandLine } from "./parse.ts";
 import { storedModelNamed } from "./stored-model.ts";
 import { VERSION } from "./version.ts";
 
-export interface DoctorReport {
+interface DoctorReport {
   readonly versions: { mlxcel: string; bun: string; mlx: string; mlxc: string };
   readonly platform: string;
   readonly cpu: { model: string; cores: number };

@@ -2,7 +2,7 @@
 import { z } from "zod";
 import type { Follows, UnavailableFlag } from "./foreign-flags.ts";
 
-export interface FlagSpec {
+interface FlagSpec {
   /** Heading in `--help`. */
   readonly group: string;
   readonly help: string;

@@ -13,7 +13,7 @@ import { type HubFlags, namedModel } from "./named-model.ts";
 import type { Environment } from "./parse.ts";
 import { UsageError } from "./usage-error.ts";
 
-export interface LocalModelFlags extends HubFlags {
+interface LocalModelFlags extends HubFlags {
   readonly model?: string | undefined;
   readonly device: WorkerSettings["device"];
   readonly cpuDequantize: WorkerSettings["cpuDequantize"];

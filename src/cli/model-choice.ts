@@ -19,7 +19,7 @@ export interface ChosenModel {
   readonly isDefault: boolean;
 }
 
-export interface ModelChoice {
+interface ModelChoice {
   readonly embedder?: ChosenModel | undefined;
   readonly reranker?: ChosenModel | undefined;
   /** The embedder answers rerank requests, too. */

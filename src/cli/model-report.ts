@@ -9,7 +9,7 @@ import { readSafetensorsHeader } from "../checkpoint/safetensors-header.ts";
 import { prevailingDtype } from "../checkpoint/tensor-files.ts";
 import { readPooling } from "../pipeline/pooling-config.ts";
 
-export interface ModelFile {
+interface ModelFile {
   readonly path: string;
   readonly sizeBytes: number;
 }

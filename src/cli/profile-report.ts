@@ -2,7 +2,7 @@ import type { TimeSpent } from "../worker/time-account.ts";
 import { tableText } from "./table.ts";
 
 /** Requests wait while others run: no work is done for them then. */
-export const WAIT = "wait";
+const WAIT = "wait";
 
 /**
  * A table of where the time went, the most expensive first, with shares of all work. `wait` has no share: it is the

@@ -9,12 +9,12 @@ export interface ProgressStream {
 }
 
 /** How what is counted is written. */
-export interface Unit {
+interface Unit {
   readonly amount: (done: number, total: number) => string;
   readonly rate: (perSecond: number) => string;
 }
 
-export interface ProgressOptions {
+interface ProgressOptions {
   readonly stream: ProgressStream;
   readonly unit: Unit;
   readonly total: number;

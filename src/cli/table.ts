@@ -1,5 +1,5 @@
 /** One column of a table for people. */
-export interface Column {
+interface Column {
   readonly title: string;
   readonly align: "left" | "right";
 }

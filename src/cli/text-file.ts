@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { readFlagFile } from "./flag-file.ts";
 import { UsageError } from "./usage-error.ts";
 
-export interface TextFile {
+interface TextFile {
   /** `-`: stdin. */
   readonly path: string;
   /** JSON lines whatever the name says. */

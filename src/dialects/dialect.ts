@@ -52,7 +52,7 @@ export interface EchoedItems {
   readonly offsets: Uint32Array<ArrayBuffer>;
 }
 
-export interface TokenOptions {
+interface TokenOptions {
   readonly kind: "tokens";
 }
 

@@ -26,7 +26,7 @@ export const modelEmbedFields = {
 
 type AbsentWhenNull<T> = { readonly [K in keyof T]?: T[K] | null | undefined };
 
-export type EmbedFields = AbsentWhenNull<{
+type EmbedFields = AbsentWhenNull<{
   dimensions: number;
   truncate: boolean;
   prompt_name: string;

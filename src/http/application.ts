@@ -10,7 +10,7 @@ import { asFailure, failureAnswer } from "./errors.ts";
 import { Exchange } from "./exchange.ts";
 import { MethodNotAllowed, type Router } from "./router.ts";
 
-export interface ApplicationOptions {
+interface ApplicationOptions {
   readonly router: Router;
   readonly keys: KeyCheck;
   readonly cors: Cors;

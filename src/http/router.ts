@@ -2,7 +2,7 @@ import { Failure } from "../worker/failure.ts";
 import type { Answer } from "./answer.ts";
 import type { Exchange } from "./exchange.ts";
 
-export type Method = "GET" | "POST";
+type Method = "GET" | "POST";
 export type Handler = (exchange: Exchange, rest: string) => Answer | Promise<Answer>;
 
 interface Route {
@@ -10,7 +10,7 @@ interface Route {
   readonly handlers: Partial<Record<Method, Handler>>;
 }
 
-export interface Match {
+interface Match {
   readonly handler: Handler;
   /** What follows the prefix, for prefix routes. */
   readonly rest: string;

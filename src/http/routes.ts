@@ -10,7 +10,7 @@ import { providersFor, readyModel, servedProviders } from "./models.ts";
 import { Router } from "./router.ts";
 import { prefersHtml, statusPage } from "./status-page/status-page.ts";
 
-export interface RouteOptions extends ModelRouteOptions {
+interface RouteOptions extends ModelRouteOptions {
   readonly metrics: ServerMetrics | undefined;
   readonly throughput: Throughput;
   readonly version: string;

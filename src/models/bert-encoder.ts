@@ -22,9 +22,9 @@ export const bertConfig = z
   })
   .check(headsDivide("num_attention_heads", "hidden_size"));
 
-export type BertConfig = z.output<typeof bertConfig>;
+type BertConfig = z.output<typeof bertConfig>;
 
-export interface BertPositions {
+interface BertPositions {
   /** Row of the position table for the first token of a text. */
   readonly first: number;
   readonly rule: PositionRule;

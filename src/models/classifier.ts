@@ -7,7 +7,7 @@ import { linear, type Linear } from "../nn/linear.ts";
 import type { SequenceClassifier } from "../nn/sequence-classifier.ts";
 import { pool, type PoolingMode } from "../pipeline/pooling.ts";
 
-export interface ClassifierHead {
+interface ClassifierHead {
   /** How the hidden states of a row become one vector. */
   readonly pooling: PoolingMode;
   /** [B, H] f32 pooled -> [B, H], what the family has between pooling and projection. */
@@ -33,7 +33,7 @@ export function classifier(encoder: Encoder, head: ClassifierHead): SequenceClas
   };
 }
 
-export interface DenseHead {
+interface DenseHead {
   /** Name of the layer without `.weight`; absent: BERT's. */
   readonly dense?: string;
   readonly projection?: string;

@@ -48,7 +48,7 @@ export interface SizeDefaults {
   readonly eps?: number;
 }
 
-export interface SizeOptions extends SizeDefaults {
+interface SizeOptions extends SizeDefaults {
   /** Where the sizes stand, for errors. */
   readonly file?: string | undefined;
 }

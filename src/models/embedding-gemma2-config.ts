@@ -39,7 +39,7 @@ const textSchema = z.looseObject({
 });
 
 /** What all layers of one kind have in common. */
-export interface HeadShape {
+interface HeadShape {
   readonly headDim: number;
   readonly kvHeads: number;
 }

@@ -2,7 +2,7 @@ import { CheckpointError } from "../checkpoint/error.ts";
 import type { TemplatePart } from "../tokenizer/post-processor.ts";
 
 /** Rows of the tables that a network looks tokens up in. */
-export interface TokenTables {
+interface TokenTables {
   readonly vocabSize: number;
   /** Of the table of token types; absent or 1: types are not looked at. */
   readonly typeCount?: number | undefined;

@@ -8,7 +8,7 @@ import { LateInteraction } from "../pipeline/late-interaction.ts";
 import type { Tokenizer } from "../tokenizer/tokenizer.ts";
 import { maxLength } from "./max-length.ts";
 
-export interface LateInteractionOptions {
+interface LateInteractionOptions {
   readonly tokenizer: Tokenizer;
   readonly encoder: Encoder;
   /** The user's own limit; can only lower the checkpoint's. */

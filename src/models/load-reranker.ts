@@ -11,7 +11,7 @@ import { maxLength } from "./max-length.ts";
 import { openWeights, type WeightsPlacement } from "./open-weights.ts";
 import { familyOf } from "./registry.ts";
 
-export interface RerankerOptions extends WeightsPlacement {
+interface RerankerOptions extends WeightsPlacement {
   readonly directory: string;
   /** Where the directory holds a LoRA adapter: the directory of its base model. */
   readonly base?: string | undefined;

@@ -8,7 +8,7 @@ import { maxLength } from "./max-length.ts";
 import { openWeights, type WeightsPlacement } from "./open-weights.ts";
 import { loadPartialLanguageModel, qwen3 } from "./qwen3.ts";
 
-export interface YesNoOptions extends WeightsPlacement {
+interface YesNoOptions extends WeightsPlacement {
   /** Can only lower the checkpoint's limit. */
   readonly maxLength?: number | undefined;
 }

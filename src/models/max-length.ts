@@ -1,7 +1,7 @@
 import type { LengthLimits } from "../checkpoint/checkpoint.ts";
 import { CheckpointError } from "../checkpoint/error.ts";
 
-export interface LengthOptions {
+interface LengthOptions {
   /** The user's own limit; can only lower the model's. */
   readonly flag?: number | undefined;
   /** Tokens that the model adds around the text. */
@@ -9,7 +9,7 @@ export interface LengthOptions {
 }
 
 /** Of an Encoder or a SequenceClassifier. */
-export interface NetworkLength {
+interface NetworkLength {
   readonly maxPositions: number;
   readonly usualPositions?: number | undefined;
 }

@@ -24,14 +24,14 @@ export interface WeightsPlacement {
 }
 
 /** What is told of the weights of a loaded model. */
-export interface WeightFacts {
+interface WeightFacts {
   readonly storedDtype: string;
   readonly weightBytes: number;
   /** What the log says once about how they were loaded. */
   readonly loadNotes: readonly string[];
 }
 
-export interface OpenedWeights {
+interface OpenedWeights {
   readonly weights: Weights;
   readonly facts: WeightFacts;
 }

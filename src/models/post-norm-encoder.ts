@@ -16,7 +16,7 @@ import { normedTables, type NormedTables, type TableShape } from "./lookup-table
 export type PositionRule = (batch: RaggedBatch) => Int32Array;
 
 /** What a token's first hidden state is the normalised sum of. Names are without `.weight` and `.bias`. */
-export interface EmbeddingTables {
+interface EmbeddingTables {
   readonly words: TableShape;
   /** Token types; with one row it is added to all tokens. */
   readonly types?: TableShape | undefined;

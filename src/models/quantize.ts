@@ -12,7 +12,7 @@ import type { TensorLocation } from "../checkpoint/tensor-files.ts";
 import { ShardWriter } from "../checkpoint/shard-writer.ts";
 import { FLOATS, SafetensorsFiles } from "../checkpoint/weight-files.ts";
 
-export interface QuantizeOptions {
+interface QuantizeOptions {
   /** Directory of a dense checkpoint. */
   readonly source: string;
   /** Directory to make. */
@@ -22,7 +22,7 @@ export interface QuantizeOptions {
   readonly onProgress: (done: number, total: number) => void;
 }
 
-export interface QuantizeReport {
+interface QuantizeReport {
   /** Matrices that were quantised. */
   readonly quantized: number;
   /** Layers whose matrices stayed as they were: the group size does not divide their width, or they have one row. */

@@ -63,7 +63,7 @@ function judgedTokens({ ids, lengths }: RaggedBatch, padId: number | null | unde
 }
 
 /** A decoder and as much of its output head as is needed to compare the logits of a few tokens. */
-export interface PartialLanguageModel {
+interface PartialLanguageModel {
   readonly decoder: Decoder;
   /** The rows of the head for these tokens, [tokens, hiddenSize] f32. To be called before the weights are closed. */
   takeHead(tokens: readonly number[]): Tensor;

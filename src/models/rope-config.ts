@@ -71,7 +71,7 @@ const ropeFile = z.looseObject({
   rope_parameters: ropeSettings.nullish(),
 });
 
-export interface RopeContext {
+interface RopeContext {
   readonly headDim: number;
   /** Longest row of the model: what it was first trained with where the scaling does not say. */
   readonly positions: number;
@@ -104,7 +104,7 @@ const layerRopesFile = z.looseObject({
     .nullish(),
 });
 
-export interface LayerRopeContext {
+interface LayerRopeContext {
   /** Of each kind of layer. */
   readonly headDims: Readonly<Record<LayerKind, number>>;
   /** As in `RopeContext`. */

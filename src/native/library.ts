@@ -16,7 +16,7 @@ const FILE = process.platform === "darwin" ? "libmlxc.dylib" : "libmlxc.so";
  *
  * @throws LibraryError when the system is too old for the set, or it cannot be unpacked
  */
-export function nativeFolder(env: Environment): string {
+function nativeFolder(env: Environment): string {
   const problem = systemProblem(thisSystem(), lock.platforms);
   if (problem !== undefined) throw new LibraryError(problem);
   return executable

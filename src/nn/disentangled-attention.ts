@@ -5,7 +5,7 @@ import { attention } from "./attention.ts";
 import { linear } from "./linear.ts";
 import type { RowLayout } from "./row-layout.ts";
 
-export interface DisentangledShape {
+interface DisentangledShape {
   readonly width: number;
   readonly heads: number;
 }
@@ -19,10 +19,10 @@ export interface DistanceBuckets {
 }
 
 /** [2 * span, width] what the projections of queries and keys are applied to for distances. */
-export type RelativeEmbeddings = () => Tensor;
+type RelativeEmbeddings = () => Tensor;
 
 /** What all layers share in a forward. */
-export interface DisentangledRows {
+interface DisentangledRows {
   readonly layout: RowLayout;
   /** The rows of the table for all distances in a block of this width. */
   tableRows(width: number): DistanceRows;

@@ -5,7 +5,7 @@ import { kernelsOn } from "./kernels.ts";
 import type { LayerNorm } from "./norms.ts";
 
 /** [N] int32 indices -> [N, width]. Indices must lie within the table: mlx does not check them. */
-export interface Embedding {
+interface Embedding {
   (indices: Tensor): Tensor;
   /** [rows, width]; undefined where it stays quantised. */
   readonly table?: Tensor;
@@ -25,7 +25,7 @@ export function embedding(weights: Weights, name: string, rows: number, width: n
 }
 
 /** As many vectors of indices as there are embeddings, each [N] or [1] for all tokens -> [N, width]. */
-export type EmbeddingSum = (...indices: readonly Tensor[]) => Tensor;
+type EmbeddingSum = (...indices: readonly Tensor[]) => Tensor;
 
 /** norm(embedding + embedding + …), at most three of them, added up in their order. */
 export function normedEmbeddings(embeddings: readonly Embedding[], norm: LayerNorm): EmbeddingSum {

@@ -6,7 +6,7 @@ import { kernelsFor } from "./kernels.ts";
 import { linear, type Linear, packedLayer, residualLinear, type ResidualLinear } from "./linear.ts";
 import type { LayerNorm } from "./norms.ts";
 
-export interface GatedMlpShape {
+interface GatedMlpShape {
   readonly width: number;
   readonly inner: number;
   /** Of gate and up. */

@@ -57,7 +57,7 @@ function quantizedLinear(weight: Quantized, bias: Tensor | undefined): Linear {
   return (x) => affine(x, mx.transpose(dense()), bias);
 }
 
-export interface ResidualLinearShape extends LinearShape {
+interface ResidualLinearShape extends LinearShape {
   /** Applied to the sum, as at the end of each half of a post-norm layer. */
   readonly norm?: LayerNorm | undefined;
 }

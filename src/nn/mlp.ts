@@ -10,7 +10,7 @@ export interface MlpNames {
   readonly output: string;
 }
 
-export interface MlpShape {
+interface MlpShape {
   readonly width: number;
   readonly inner: number;
   /** Of both layers. */

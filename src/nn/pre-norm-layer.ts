@@ -2,7 +2,7 @@ import type { Tensor } from "../../ffi/index.ts";
 import type { ResidualLinear } from "./linear.ts";
 import type { Norm } from "./norms.ts";
 
-export interface PreNormParts<Context extends readonly unknown[]> {
+interface PreNormParts<Context extends readonly unknown[]> {
   readonly attentionNorm: Norm;
   readonly attention: (x: Tensor, ...context: Context) => Tensor;
   readonly attentionOutput: ResidualLinear;

@@ -3,14 +3,14 @@ import type { Tensor } from "../../ffi/index.ts";
 import type { Weights } from "../checkpoint/weights.ts";
 
 /** How distances share rows of the table. */
-export interface RelativeBuckets {
+interface RelativeBuckets {
   /** Half of them for keys before the query, half for those behind it. */
   readonly buckets: number;
   /** From here on all distances share one bucket. */
   readonly maxDistance: number;
 }
 
-export interface RelativeBiasShape extends RelativeBuckets {
+interface RelativeBiasShape extends RelativeBuckets {
   /** Rows of the table, at least `buckets`. */
   readonly rows: number;
   readonly heads: number;

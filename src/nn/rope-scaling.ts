@@ -11,7 +11,7 @@ export type RopeScaling =
   | YarnScaling;
 
 /** Llama 3.1: low frequencies are divided by the factor, high ones stay, those between are blended. */
-export interface Llama3Scaling {
+interface Llama3Scaling {
   readonly kind: "llama3";
   readonly factor: number;
   /** Wavelengths over originalPositions / lowFrequencyFactor are low frequencies. */
@@ -23,7 +23,7 @@ export interface Llama3Scaling {
 }
 
 /** YaRN (Peng et al. 2023): as llama3 with a ramp over the pairs, and a factor on queries and keys. */
-export interface YarnScaling {
+interface YarnScaling {
   readonly kind: "yarn";
   readonly factor: number;
   /** Pairs that turn more often than this in `originalPositions` stay. */

@@ -3,7 +3,7 @@ import type { Tensor } from "../../ffi/index.ts";
 import { kernelsOn } from "./kernels.ts";
 
 /** [N, heads * headDim] -> the same, each head turned by the angle of its token's position. */
-export type Rotation = (x: Tensor) => Tensor;
+type Rotation = (x: Tensor) => Tensor;
 
 /** [headDim / 2] theta^(-2i/headDim), the turn per position of each pair (Su et al. 2021, section 3.2.2). */
 export function inverseFrequencies(headDim: number, theta: number): Float32Array {

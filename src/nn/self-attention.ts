@@ -6,7 +6,7 @@ import { kernelsFor } from "./kernels.ts";
 import { linear, type Linear, packedLayer } from "./linear.ts";
 import type { Rotations } from "./rope.ts";
 
-export interface SelfAttentionShape {
+interface SelfAttentionShape {
   readonly inputs: number;
   /** heads * headDim */
   readonly outputs: number;

@@ -6,7 +6,7 @@ import type { PairRow, PendingLogits, PreparedQuery, Reranker } from "./reranker
 import { requireUsable } from "./unusable-text.ts";
 
 /** What a ClassifierReranker is put together from. */
-export interface ClassifierParts {
+interface ClassifierParts {
   /** What error messages call it. */
   readonly name: string;
   readonly family: string;

@@ -31,7 +31,7 @@ const activationOfClass: ReadonlyMap<string, string> = new Map([
 ]);
 
 /** A projection of vectors: [n, inputs] -> [n, outputs]. */
-export interface Dense {
+interface Dense {
   readonly inputs: number;
   readonly outputs: number;
   readonly forward: Linear;

@@ -12,7 +12,7 @@ import { type PromptChoice, promptText, type PromptTable, sideOf } from "./promp
 import { requireUsable } from "./unusable-text.ts";
 
 /** Text for the tokenizer, or token ids that are used verbatim (no specials, no prompt). */
-export type EmbedInput = { readonly text: string } | { readonly ids: Int32Array };
+type EmbedInput = { readonly text: string } | { readonly ids: Int32Array };
 
 /** One tokenized input. */
 export interface EmbedRow extends TokenRow {
@@ -31,9 +31,9 @@ export interface EmbedRow extends TokenRow {
 }
 
 /** [outputs of all rows, dim] vectors that are being computed. */
-export type PendingVectors = PendingValues;
+type PendingVectors = PendingValues;
 
-export interface FinishOptions {
+interface FinishOptions {
   /** Keep this many leading components. 1…dim. */
   readonly dimensions?: number | undefined;
   /** Absent: the server's setting, else what the checkpoint's modules do. */
@@ -41,7 +41,7 @@ export interface FinishOptions {
 }
 
 /** What an EmbeddingModel is put together from. */
-export interface EmbeddingParts {
+interface EmbeddingParts {
   /** What error messages call it. */
   readonly name: string;
   readonly family: string;

@@ -8,7 +8,7 @@ import { CheckpointError } from "../checkpoint/error.ts";
 import type { Encoding, Tokenizer } from "../tokenizer/tokenizer.ts";
 
 /** A text of a model with one vector per token. */
-export interface MultiVectorRow extends Encoding {
+interface MultiVectorRow extends Encoding {
   /** Tokens of the text, specials and marker included: without those that fill it up. */
   readonly tokens: number;
   /** Leading tokens that attention sees; absent: all. */
@@ -18,7 +18,7 @@ export interface MultiVectorRow extends Encoding {
 }
 
 /** Most tokens of a row. */
-export type SideLimits = Readonly<Record<Side, number>>;
+type SideLimits = Readonly<Record<Side, number>>;
 
 /**
  * Token rows of models with one vector per token, as PyLate and the MultiVectorEncoder of sentence-transformers make

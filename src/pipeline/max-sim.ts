@@ -1,7 +1,7 @@
 /** What sentence-transformers' `maxsim` gives a document without vectors: less than any that has some. */
 const WITHOUT_VECTORS = -1e9;
 
-export interface MaxSim {
+interface MaxSim {
   /** Over the query's vectors, the sum of their largest dot product with a vector of the document. */
   readonly sum: number;
   /** The same, averaged over the query's vectors. */

@@ -36,7 +36,7 @@ const JOINABLE = [
 ] as const;
 
 /** Ids of a part of the prompt, and whether it was cut. */
-export interface PromptPart {
+interface PromptPart {
   readonly ids: Int32Array;
   readonly truncated: boolean;
 }

@@ -7,7 +7,7 @@ const DURATION_BUCKETS_SECONDS = [
 ];
 
 /** What is counted of one answered request. */
-export interface RequestRecord {
+interface RequestRecord {
   /** A bounded label: the route's pattern, or `other`. */
   readonly route: string;
   readonly status: number;

@@ -1,5 +1,5 @@
 /** What is counted of answered requests. */
-export interface Answered {
+interface Answered {
   readonly requests: number;
   readonly items: number;
   readonly tokens: number;

@@ -6,7 +6,7 @@ import type { TimeAccount } from "../worker/time-account.ts";
 import type { Logger } from "./log.ts";
 import type { ModelKind, Provider, ProviderState } from "./provider.ts";
 
-export interface WorkerHostOptions {
+interface WorkerHostOptions {
   readonly id: string;
   readonly names: readonly string[];
   readonly worker: WorkerSettings;

@@ -15,7 +15,7 @@ export interface AddedToken {
 }
 
 /** A part of a text: one of the tokens, or what lies between them. */
-export type TextPart =
+type TextPart =
   | { readonly id: number }
   | { readonly id?: undefined; readonly text: string; readonly start: number };
 

@@ -1,7 +1,7 @@
 import { Normalizer } from "@huggingface/tokenizers";
 import { CONTROL, HAN, NONSPACING_MARK } from "./reference-unicode.ts";
 
-export interface BertNormalizerSettings {
+interface BertNormalizerSettings {
   readonly clean_text?: boolean;
   readonly handle_chinese_chars?: boolean;
   /** As `lowercase` where absent. */

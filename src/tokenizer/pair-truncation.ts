@@ -1,5 +1,5 @@
 /** Tokens of the two texts of a pair, without special tokens. */
-export interface PairLengths {
+interface PairLengths {
   readonly first: number;
   readonly second: number;
 }

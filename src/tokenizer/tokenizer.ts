@@ -29,12 +29,12 @@ type TokenizerSource = Pick<Checkpoint, "transformerDirectory" | "lowerCase"> & 
   readonly gguf?: Pick<GgufModel, "header">;
 };
 
-export interface TokenizerOptions {
+interface TokenizerOptions {
   /** Texts are lower-cased before all else, unless the tokenizer does so itself. */
   readonly lowerCase?: boolean;
 }
 
-export interface EncodeOptions {
+interface EncodeOptions {
   /** Most tokens of the row, special tokens included. Absent: no limit. */
   readonly maxLength?: number;
   /** Whether to put the checkpoint's special tokens around the text. Default: true. */

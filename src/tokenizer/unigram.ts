@@ -6,7 +6,7 @@ const UNKNOWN_PENALTY = 10;
 /** A normalizer may change this many characters before a cut when the text goes on. */
 const NORMALIZER_REACH_CHARS = 32;
 
-export interface UnigramOptions {
+interface UnigramOptions {
   readonly vocab: readonly (readonly [piece: string, score: number])[];
   readonly unknownId: number | undefined;
   /** Whether every ▁ begins a new word that is segmented on its own. */

@@ -2,7 +2,7 @@
 const WHITE_SPACE = /\p{White_Space}/u;
 
 /** All white space characters are one UTF-16 unit. */
-export function isWhiteSpace(unit: string): boolean {
+function isWhiteSpace(unit: string): boolean {
   return WHITE_SPACE.test(unit);
 }
 

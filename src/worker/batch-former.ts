@@ -11,7 +11,7 @@ export interface BatchLimits {
   readonly jobTokens?: number | undefined;
 }
 
-export interface FormerEvents<Row extends BatchRow> {
+interface FormerEvents<Row extends BatchRow> {
   started(task: Task<Row>): void;
   failed(task: Task<Row>, failure: Failure): void;
 }

@@ -2,7 +2,7 @@ import type { BatchLimits } from "./batch-former.ts";
 import type { BatchRow, Task } from "./task.ts";
 
 /** One item of a job that waits for the output of `rows[row]`. */
-export interface RowUse<Row extends BatchRow> {
+interface RowUse<Row extends BatchRow> {
   readonly task: Task<Row>;
   readonly item: number;
   readonly row: number;

@@ -19,7 +19,7 @@ export interface EngineEvents {
   readonly spent?: ((times: readonly TimeSpent[]) => void) | undefined;
 }
 
-export interface EngineOptions {
+interface EngineOptions {
   readonly limits: BatchLimits;
   /** What is known of the model's speed; the engine keeps it up to date. */
   readonly pace: Pace;

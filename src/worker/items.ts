@@ -4,7 +4,7 @@ import type { EmbedItem } from "./job.ts";
  * The items of a big request as two transferable buffers, so that a request parsed off the HTTP thread reaches
  * the model worker without its texts being copied or decoded on the way.
  */
-export interface PackedItems {
+interface PackedItems {
   readonly count: number;
   /** Item by item: UTF-8 text, or little-endian i32 token ids. */
   readonly bytes: Uint8Array<ArrayBuffer>;

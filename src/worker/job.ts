@@ -55,7 +55,7 @@ export interface TokenizeJob {
   readonly withPieces: boolean;
 }
 
-export interface TokenizeResult {
+interface TokenizeResult {
   readonly kind: "tokenize";
   readonly ids: Int32Array<ArrayBuffer>;
   readonly pieces?: readonly string[] | undefined;
@@ -67,7 +67,7 @@ export interface DetokenizeJob {
   readonly ids: Int32Array;
 }
 
-export interface DetokenizeResult {
+interface DetokenizeResult {
   readonly kind: "detokenize";
   readonly text: string;
 }

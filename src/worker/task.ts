@@ -22,7 +22,7 @@ export interface BatchRow extends TokenRow {
   readonly prefix?: object | undefined;
 }
 
-export interface TaskSize {
+interface TaskSize {
   readonly items: number;
   /** A guess before tokenizing, good enough to tell a query from a bulk load. */
   readonly estimatedTokens: number;

@@ -11,7 +11,7 @@ import { expectClose, rawVectors, reference, rowOf, shuffled } from "./reference
 
 const device = mx.openDevice("cpu");
 
-export interface EmbedderOptions {
+interface EmbedderOptions {
   readonly cpuDequantize?: CpuDequantize;
   /** Directory of the base model where the fixtures are adapters. */
   readonly base?: string;

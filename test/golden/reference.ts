@@ -31,8 +31,8 @@ const referenceSchema = z.object({
   cases: z.array(caseSchema).min(1),
 });
 
-export type ReferenceCase = z.output<typeof caseSchema>;
-export type Reference = z.output<typeof referenceSchema>;
+type ReferenceCase = z.output<typeof caseSchema>;
+type Reference = z.output<typeof referenceSchema>;
 
 export function reference(fixtureName: string): Reference {
   const text = readFileSync(join(fixture(fixtureName), "expected.json"), "utf8");

@@ -27,7 +27,7 @@ const ErrorEnvelope = z.strictObject({
   }),
 });
 
-export interface Embedded {
+interface Embedded {
   readonly vectors: readonly (readonly number[])[];
   readonly model: string;
   readonly tokens: number;
@@ -99,7 +99,7 @@ export async function okJson(response: Response): Promise<unknown> {
   return json;
 }
 
-export interface Refusal {
+interface Refusal {
   readonly status: number;
   readonly type: string;
   readonly code: string | null;

@@ -1,7 +1,7 @@
 /** A plain TCP connection, to send exactly the bytes that a test is about. */
 import { connect, type Socket } from "node:net";
 
-export interface RawAnswer {
+interface RawAnswer {
   readonly status: number;
   readonly headers: Headers;
   readonly body: string;

@@ -1,7 +1,7 @@
 /** Requests that a test leaves running, waiting, or abandoned. */
 import { cpuSeconds, type Server } from "../server.ts";
 
-export interface Pending {
+interface Pending {
   readonly answer: Promise<Response>;
   /** Resolves once the answer is there or the request has failed. */
   readonly ended: Promise<void>;

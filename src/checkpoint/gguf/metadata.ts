@@ -1,7 +1,7 @@
 import { CheckpointError } from "../error.ts";
 import type { Cursor } from "./cursor.ts";
 
-export type NumberArray = Float64Array<ArrayBuffer>;
+type NumberArray = Float64Array<ArrayBuffer>;
 
 export type MetadataValue = number | boolean | string | readonly string[] | NumberArray;
 

@@ -10,7 +10,7 @@ import { qwen3 } from "./qwen3.ts";
 export const architectures: readonly Architecture[] = [bert, nomicBert, qwen3, gemmaEmbedding];
 
 /** What a GGUF file is for, by its `pooling_type`: the way to pool, or ranking. */
-export type GgufPooling = "none" | "mean" | "cls" | "lasttoken" | "rank";
+type GgufPooling = "none" | "mean" | "cls" | "lasttoken" | "rank";
 
 /** By `pooling_type`. */
 const POOLING: readonly GgufPooling[] = ["none", "mean", "cls", "lasttoken", "rank"];

@@ -16,7 +16,7 @@ import {
 } from "./scenarios.ts";
 import { countTokens, maxTokens, type Target } from "./target.ts";
 
-export interface BenchOptions {
+interface BenchOptions {
   /** The first one counts the tokens, and the others must compute the same. */
   readonly targets: readonly [Target, ...Target[]];
   readonly scenarios: readonly Scenario[];

@@ -8,7 +8,7 @@ const WORDS = (
   "granite heating insight justice keeper lantern mineral notebook orchard package quarter rainfall student"
 ).split(" ");
 
-export type Random = () => number;
+type Random = () => number;
 
 /** Mulberry32: a small seeded generator of numbers in [0, 1), so that every run sees the same texts. */
 export function random(seed: number): Random {

@@ -1,7 +1,7 @@
 /** What the thread that generates load is told and what it tells. */
 import { loadWorkerUrl } from "../../entries.ts";
 
-export interface LoadRequest {
+interface LoadRequest {
   readonly body: string;
   readonly texts: number;
   readonly tokens: number;

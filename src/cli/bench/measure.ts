@@ -39,7 +39,7 @@ export interface Percentiles {
   readonly max: number;
 }
 
-export interface Plan {
+interface Plan {
   readonly agreements: readonly Agreement[];
   readonly scenarios: readonly Scenario[];
   readonly requests: ReadonlyMap<RequestKind, readonly BenchRequest[]>;

@@ -8,7 +8,7 @@ import { freePort, startServer, type StartedServer } from "./started-server.ts";
 const QUEUE_DEPTH = 512;
 const POLL_MS = 5;
 
-export interface OwnServerOptions {
+interface OwnServerOptions {
   /** Directories. */
   readonly model: string;
   readonly reranker?: string | undefined;

@@ -70,7 +70,7 @@ function cellOf({ name }: Scenario, target: string, all: readonly Run[]): Omit<C
 }
 
 /** What targets are ranked by. */
-export function figureOf(
+function figureOf(
   { figure }: Scenario,
   cell: Pick<Cell, "requestsPerSecond" | "tokensPerSecond">,
 ): number {

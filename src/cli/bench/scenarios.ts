@@ -4,13 +4,13 @@ import { between, random, type CorpusWriter, type CountedText } from "./corpus.t
 /** Kinds of requests. */
 export type RequestKind = "short" | "batch32" | "batch64" | "rerank" | "long" | "long8";
 
-export interface EmbedRequest {
+interface EmbedRequest {
   readonly task: "embed";
   readonly texts: readonly string[];
   readonly tokens: number;
 }
 
-export interface RerankRequest {
+interface RerankRequest {
   readonly task: "rerank";
   readonly query: string;
   readonly documents: readonly string[];
@@ -21,7 +21,7 @@ export interface RerankRequest {
 export type BenchRequest = EmbedRequest | RerankRequest;
 
 /** Clients that send requests of one kind, each the next one as soon as its last one is answered. */
-export interface ClientGroup {
+interface ClientGroup {
   readonly clients: number;
   readonly kind: RequestKind;
 }
@@ -38,7 +38,7 @@ export interface Scenario {
 }
 
 export const SCENARIO_NAMES = ["a1", "a8", "a32", "b1", "b4", "c", "d1", "d4", "e1", "e8"] as const;
-export type ScenarioName = (typeof SCENARIO_NAMES)[number];
+type ScenarioName = (typeof SCENARIO_NAMES)[number];
 
 const SHORT = "short texts, 1 per request";
 const BATCH = "32 passages of 20–200 tokens per request";

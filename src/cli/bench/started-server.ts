@@ -11,7 +11,7 @@ export interface StartedServer extends AsyncDisposable {
   readonly target: Target;
 }
 
-export interface ServerCommand {
+interface ServerCommand {
   readonly name: string;
   readonly command: readonly string[];
   readonly port: number;

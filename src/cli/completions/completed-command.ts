@@ -16,7 +16,7 @@ export interface CompletedFlag {
 }
 
 /** What follows a flag. */
-export type FlagValue =
+type FlagValue =
   | { readonly kind: "none" }
   | { readonly kind: "choice"; readonly choices: readonly string[] }
   | { readonly kind: "file" }

@@ -1,7 +1,7 @@
 import type { RerankResult } from "../../worker/job.ts";
 import type { RankingOptions } from "../dialect.ts";
 
-export interface Ranking {
+interface Ranking {
   /** [documents] the scores that the request asked for. */
   readonly scores: Float32Array;
   /** Indices of the documents that are answered: best first, equals by ascending index. */

@@ -4,7 +4,7 @@ import type { ServedModel } from "../dialect.ts";
 /** What clients may send in one request; longer ones are split here all the same, so this is advice. */
 const MAX_CLIENT_BATCH_SIZE = 2048;
 
-export interface TeiInfoOptions {
+interface TeiInfoOptions {
   /** What happens to over-long inputs when a request does not say. */
   readonly truncate: boolean;
   /** Most items of one request. */

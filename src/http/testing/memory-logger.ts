@@ -1,6 +1,6 @@
 import type { LogFields, Logger, LogLevel } from "../../serving/log.ts";
 
-export interface LogLine {
+interface LogLine {
   readonly level: LogLevel;
   readonly message: string;
   readonly fields: LogFields | undefined;

@@ -5,7 +5,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
 /** Contents by path. */
-export type RepositoryFiles = Record<string, Uint8Array | string>;
+type RepositoryFiles = Record<string, Uint8Array | string>;
 
 export interface Repository {
   readonly files: RepositoryFiles;
