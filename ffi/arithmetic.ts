@@ -22,43 +22,20 @@ export function divide(a: Tensor, b: Tensor): Tensor {
   return result("divide", mlx.mlx_divide(slot, pointer(a), pointer(b), stream()));
 }
 
-/** a to the power of b. */
-export function power(a: Tensor, b: Tensor): Tensor {
-  return result("power", mlx.mlx_power(slot, pointer(a), pointer(b), stream()));
-}
-
 export function maximum(a: Tensor, b: Tensor): Tensor {
   return result("maximum", mlx.mlx_maximum(slot, pointer(a), pointer(b), stream()));
-}
-
-export function minimum(a: Tensor, b: Tensor): Tensor {
-  return result("minimum", mlx.mlx_minimum(slot, pointer(a), pointer(b), stream()));
 }
 
 export function abs(a: Tensor): Tensor {
   return result("abs", mlx.mlx_abs(slot, pointer(a), stream()));
 }
 
-export function negative(a: Tensor): Tensor {
-  return result("negative", mlx.mlx_negative(slot, pointer(a), stream()));
-}
-
 export function exp(a: Tensor): Tensor {
   return result("exp", mlx.mlx_exp(slot, pointer(a), stream()));
 }
 
-/** Natural logarithm. */
-export function log(a: Tensor): Tensor {
-  return result("log", mlx.mlx_log(slot, pointer(a), stream()));
-}
-
 export function sqrt(a: Tensor): Tensor {
   return result("sqrt", mlx.mlx_sqrt(slot, pointer(a), stream()));
-}
-
-/** 1 / sqrt(a). */
-export function rsqrt(a: Tensor): Tensor {
-  return result("rsqrt", mlx.mlx_rsqrt(slot, pointer(a), stream()));
 }
 
 export function square(a: Tensor): Tensor {

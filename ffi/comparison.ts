@@ -5,24 +5,12 @@ import { pointer, result, type Tensor } from "./tensor.ts";
 
 // Comparisons give tensors of type bool; shapes broadcast as in NumPy.
 
-export function equal(a: Tensor, b: Tensor): Tensor {
-  return result("equal", mlx.mlx_equal(slot, pointer(a), pointer(b), stream()));
-}
-
-export function notEqual(a: Tensor, b: Tensor): Tensor {
-  return result("notEqual", mlx.mlx_not_equal(slot, pointer(a), pointer(b), stream()));
-}
-
 export function less(a: Tensor, b: Tensor): Tensor {
   return result("less", mlx.mlx_less(slot, pointer(a), pointer(b), stream()));
 }
 
 export function lessEqual(a: Tensor, b: Tensor): Tensor {
   return result("lessEqual", mlx.mlx_less_equal(slot, pointer(a), pointer(b), stream()));
-}
-
-export function greater(a: Tensor, b: Tensor): Tensor {
-  return result("greater", mlx.mlx_greater(slot, pointer(a), pointer(b), stream()));
 }
 
 export function greaterEqual(a: Tensor, b: Tensor): Tensor {
@@ -35,10 +23,6 @@ export function logicalAnd(a: Tensor, b: Tensor): Tensor {
 
 export function logicalOr(a: Tensor, b: Tensor): Tensor {
   return result("logicalOr", mlx.mlx_logical_or(slot, pointer(a), pointer(b), stream()));
-}
-
-export function logicalNot(a: Tensor): Tensor {
-  return result("logicalNot", mlx.mlx_logical_not(slot, pointer(a), stream()));
 }
 
 /** False for NaN and infinities. */

@@ -26,7 +26,7 @@ export function rmsNorm(x: Tensor, weight: Tensor | null, eps: number): Tensor {
   return result("rmsNorm", mlx.mlx_fast_rms_norm(slot, pointer(x), orNull(weight), eps, stream()));
 }
 
-export interface RopeOptions {
+interface RopeOptions {
   /** Leading components of the last axis that are rotated. */
   readonly dims: number;
   /** Pairs neighbours instead of the two halves. */

@@ -12,13 +12,8 @@ export {
   divide,
   erf,
   exp,
-  log,
   maximum,
-  minimum,
   multiply,
-  negative,
-  power,
-  rsqrt,
   sigmoid,
   sin,
   sqrt,
@@ -28,16 +23,12 @@ export {
 } from "./arithmetic.ts";
 export { blasThreads, setBlasThreads } from "./blas.ts";
 export {
-  equal,
-  greater,
   greaterEqual,
   isFinite,
   less,
   lessEqual,
   logicalAnd,
-  logicalNot,
   logicalOr,
-  notEqual,
   where,
 } from "./comparison.ts";
 export {
@@ -55,15 +46,8 @@ export { deviceName } from "./device-name.ts";
 export type { Dtype } from "./dtype.ts";
 export { installErrorHandler, MlxError } from "./error.ts";
 export { asyncEvaluate, evaluate } from "./evaluate.ts";
-export {
-  type AttentionMask,
-  layerNorm,
-  rmsNorm,
-  rope,
-  type RopeOptions,
-  scaledDotProductAttention,
-} from "./fast.ts";
-export { putAlongAxis, scatterRows, slice, sliceUpdate, take, takeAlongAxis } from "./indexing.ts";
+export { type AttentionMask, layerNorm, rmsNorm, rope, scaledDotProductAttention } from "./fast.ts";
+export { slice, take, takeAlongAxis } from "./indexing.ts";
 export {
   type ActivationKind,
   type AttentionRows,
@@ -72,11 +56,8 @@ export {
   kernels,
   kernelThreads,
   MAX_KERNEL_HEAD_DIM,
-  type LookUp,
-  type MlpLayers,
   type NormParameters,
   type PackedLayer,
-  type SelfAttentionRows,
   setKernelThreads,
 } from "./kernels.ts";
 export {
@@ -86,8 +67,6 @@ export {
   expandDims,
   reshape,
   split,
-  squeeze,
-  stack,
   transpose,
 } from "./layout.ts";
 export { mapTable, type TableInFile } from "./mapped-table.ts";
@@ -101,7 +80,7 @@ export {
   setCacheLimit,
   setMemoryLimit,
 } from "./memory.ts";
-export { asPhase, clockOperations, type OperationClock } from "./operation-clock.ts";
+export { asPhase, clockOperations } from "./operation-clock.ts";
 export { addmm, matmul } from "./product.ts";
 export {
   dequantize,
@@ -113,8 +92,8 @@ export {
   type Quantized,
   quantizedMatmul,
 } from "./quantization.ts";
-export { all, argmax, type Axes, max, mean, min, softmax, sum } from "./reduction.ts";
-export { loadSafetensors, type Safetensors, saveSafetensors } from "./safetensors.ts";
+export { all, max, mean, softmax, sum } from "./reduction.ts";
+export { loadSafetensors, saveSafetensors } from "./safetensors.ts";
 export { keep, scope } from "./scope.ts";
 export { type Device, metalAvailable, openDevice } from "./stream.ts";
 export { Tensor } from "./tensor.ts";

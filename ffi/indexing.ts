@@ -1,4 +1,3 @@
-import { expandDims } from "./layout.ts";
 import { mlx } from "./library.ts";
 import { first, second, third } from "./sizes.ts";
 import { slot } from "./slot.ts";
@@ -31,34 +30,6 @@ export function slice(
   );
 }
 
-/** A copy of `a` whose elements from `start` up to but not including `stop` are those of `update`. */
-export function sliceUpdate(
-  a: Tensor,
-  update: Tensor,
-  start: readonly number[],
-  stop: readonly number[],
-  strides: readonly number[] = start.map(() => 1),
-): Tensor {
-  const starts = first.set("sliceUpdate", start);
-  const stops = second.set("sliceUpdate", stop);
-  const steps = third.set("sliceUpdate", strides);
-  return result(
-    "sliceUpdate",
-    mlx.mlx_slice_update(
-      slot,
-      pointer(a),
-      pointer(update),
-      first.address,
-      starts,
-      second.address,
-      stops,
-      third.address,
-      steps,
-      stream(),
-    ),
-  );
-}
-
 /** Picks whole slices of an axis by index: rows of a table for axis 0. Indices are not checked against its length. */
 export function take(a: Tensor, indices: Tensor, axis = 0): Tensor {
   return result("take", mlx.mlx_take_axis(slot, pointer(a), pointer(indices), axis, stream()));
@@ -70,26 +41,4 @@ export function takeAlongAxis(a: Tensor, indices: Tensor, axis: number): Tensor 
     "takeAlongAxis",
     mlx.mlx_take_along_axis(slot, pointer(a), pointer(indices), axis, stream()),
   );
-}
-
-/** A copy of `a` with `values` at an index per element of one axis. */
-export function putAlongAxis(a: Tensor, indices: Tensor, values: Tensor, axis: number): Tensor {
-  return result(
-    "putAlongAxis",
-    mlx.mlx_put_along_axis(slot, pointer(a), pointer(indices), pointer(values), axis, stream()),
-  );
-}
-
-/** A copy of `a` [N, ...] whose rows `indices` [M] are replaced by `rows` [M, ...]. */
-export function scatterRows(a: Tensor, indices: Tensor, rows: Tensor): Tensor {
-  // [M, ...] -> [M, 1, ...]: mlx wants the slice that each index replaces
-  const updates = expandDims(rows, 1);
-  try {
-    return result(
-      "scatterRows",
-      mlx.mlx_scatter_single(slot, pointer(a), pointer(indices), pointer(updates), 0, stream()),
-    );
-  } finally {
-    updates.free();
-  }
 }

@@ -52,16 +52,16 @@ export interface AttentionRows {
 }
 
 /** As many key/value heads as heads, and no past. */
-export type SelfAttentionRows = Omit<AttentionRows, "kvHeads" | "past">;
+type SelfAttentionRows = Omit<AttentionRows, "kvHeads" | "past">;
 
-export interface MlpLayers {
+interface MlpLayers {
   readonly gate: PackedLayer;
   readonly up?: PackedLayer | undefined;
   readonly down: PackedLayer;
   readonly activation: ActivationKind;
 }
 
-export interface LookUp {
+interface LookUp {
   /** [N] or [1] int32. The caller has checked that they lie within the table. */
   readonly indices: Tensor;
   /** [rows, width] */

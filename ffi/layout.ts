@@ -32,13 +32,6 @@ export function expandDims(a: Tensor, axes: number | readonly number[]): Tensor 
   );
 }
 
-/** Removes axes of length 1: the named ones, or all. */
-export function squeeze(a: Tensor, axes?: number | readonly number[]): Tensor {
-  if (axes === undefined) return result("squeeze", mlx.mlx_squeeze(slot, pointer(a), stream()));
-  const count = first.set("squeeze", typeof axes === "number" ? [axes] : axes);
-  return result("squeeze", mlx.mlx_squeeze_axes(slot, pointer(a), first.address, count, stream()));
-}
-
 /** Repeats axes of length 1 to the given shape, without copying. */
 export function broadcastTo(a: Tensor, shape: readonly number[]): Tensor {
   const count = first.set("broadcastTo", shape);
@@ -57,13 +50,6 @@ export function contiguous(a: Tensor): Tensor {
 export function concatenate(tensors: readonly Tensor[], axis = 0): Tensor {
   return withVector(tensors, (vector) =>
     result("concatenate", mlx.mlx_concatenate_axis(slot, vector, axis, stream())),
-  );
-}
-
-/** Joins tensors of one shape along a new axis. */
-export function stack(tensors: readonly Tensor[], axis = 0): Tensor {
-  return withVector(tensors, (vector) =>
-    result("stack", mlx.mlx_stack_axis(slot, vector, axis, stream())),
   );
 }
 

@@ -2,7 +2,7 @@ import { check } from "./error.ts";
 import { mlx } from "./library.ts";
 
 /** Is told how long each operation took. */
-export interface OperationClock {
+interface OperationClock {
   add(operation: string, elapsedMs: number): void;
 }
 

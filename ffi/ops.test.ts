@@ -34,7 +34,6 @@ const sigmoid = (x: number): number => 1 / (1 + Math.exp(-x));
 describe("element-wise operations compute what JavaScript does", () => {
   const unary: readonly [(a: mx.Tensor) => mx.Tensor, (x: number) => number][] = [
     [mx.abs, Math.abs],
-    [mx.negative, (x) => -x],
     [mx.exp, Math.exp],
     [mx.tanh, Math.tanh],
     [mx.sin, Math.sin],
@@ -42,12 +41,10 @@ describe("element-wise operations compute what JavaScript does", () => {
     [mx.sigmoid, sigmoid],
     [mx.square, (x) => x * x],
     [mx.sqrt, Math.sqrt],
-    [mx.log, Math.log],
-    [mx.rsqrt, (x) => 1 / Math.sqrt(x)],
   ];
   for (const [operation, reference] of unary) {
     test(operation.name, () => {
-      const values = [mx.sqrt, mx.log, mx.rsqrt].includes(operation) ? A.map(Math.abs) : A;
+      const values = operation === mx.sqrt ? A.map(Math.abs) : A;
       expectNumbers(() => operation(tensor(values)), values.map(reference));
     });
   }
@@ -65,19 +62,14 @@ describe("element-wise operations compute what JavaScript does", () => {
     [mx.multiply, (x, y) => x * y],
     [mx.divide, (x, y) => x / y],
     [mx.maximum, Math.max],
-    [mx.minimum, Math.min],
-    [mx.power, (x, y) => x ** y],
-    [mx.equal, (x, y) => Number(x === y)],
-    [mx.notEqual, (x, y) => Number(x !== y)],
     [mx.less, (x, y) => Number(x < y)],
     [mx.lessEqual, (x, y) => Number(x <= y)],
-    [mx.greater, (x, y) => Number(x > y)],
     [mx.greaterEqual, (x, y) => Number(x >= y)],
   ];
   for (const [operation, reference] of binary) {
     test(operation.name, () => {
-      const left = operation === mx.power ? A.map(Math.abs) : [...A, 7];
-      const right = operation === mx.power ? B : [...B, 7];
+      const left = [...A, 7];
+      const right = [...B, 7];
       expectNumbers(
         () => operation(tensor(left), tensor(right)),
         left.map((x, i) => reference(x, right[i]!)),
@@ -96,7 +88,6 @@ describe("element-wise operations compute what JavaScript does", () => {
     const flags = (values: readonly number[]) => mx.astype(tensor(values), "bool");
     expectNumbers(() => mx.logicalAnd(flags([0, 0, 1, 1]), flags([0, 1, 0, 1])), [0, 0, 0, 1]);
     expectNumbers(() => mx.logicalOr(flags([0, 0, 1, 1]), flags([0, 1, 0, 1])), [0, 1, 1, 1]);
-    expectNumbers(() => mx.logicalNot(flags([0, 1])), [1, 0]);
     expectNumbers(() => mx.where(flags([1, 0]), tensor([1, 2]), tensor([3, 4])), [1, 4]);
     expectNumbers(() => mx.isFinite(tensor([1, NaN, Infinity, -Infinity])), [1, 0, 0, 0]);
   });
@@ -130,8 +121,8 @@ describe("reductions", () => {
     expectNumbers(() => mx.sum(matrix()), [21]);
     expectNumbers(() => mx.mean(matrix(), -1), [3, 4]);
     expectNumbers(() => mx.max(matrix(), 1), [5, 6]);
-    expectNumbers(() => mx.min(matrix(), [0]), [1, 2, 3]);
-    expectNumbers(() => mx.all(mx.greater(matrix(), mx.scalar(1)), 1), [0, 1]);
+    expectNumbers(() => mx.max(matrix(), [0]), [4, 5, 6]);
+    expectNumbers(() => mx.all(mx.less(mx.scalar(1), matrix()), 1), [0, 1]);
   });
 
   test("keep the axis on demand", () => {
@@ -139,14 +130,6 @@ describe("reductions", () => {
       expect(mx.sum(matrix(), 1, true).shape).toEqual([2, 1]);
       expect(mx.max(matrix(), undefined, true).shape).toEqual([1, 1]);
       expect(mx.mean(matrix(), [0, 1]).shape).toEqual([]);
-    });
-  });
-
-  test("argmax takes the first of equal elements", () => {
-    mx.scope(() => {
-      const indices = mx.argmax(tensor([1, 5, 5, 4, 2, 0], [2, 3]), 1);
-      expect(indices.dtype).toBe("uint32");
-      expect(indices.toInt32()).toEqual(new Int32Array([1, 0]));
     });
   });
 
@@ -183,8 +166,6 @@ describe("layout", () => {
       expect(mx.reshape(a, [-1, 2]).shape).toEqual([3, 2]);
       expect(mx.expandDims(a, 1).shape).toEqual([2, 1, 3]);
       expect(mx.expandDims(a, [0, -1]).shape).toEqual([1, 2, 3, 1]);
-      expect(mx.squeeze(mx.reshape(a, [1, 2, 3, 1])).shape).toEqual([2, 3]);
-      expect(mx.squeeze(mx.reshape(a, [1, 2, 3, 1]), 0).shape).toEqual([2, 3, 1]);
       expect([a.size, a.byteLength, mx.astype(a, "bfloat16").byteLength]).toEqual([6, 24, 12]);
       expect(() =>
         mx.reshape(
@@ -195,12 +176,11 @@ describe("layout", () => {
     });
   });
 
-  test("concatenate, stack and split are inverses", () => {
+  test("concatenate and split are inverses", () => {
     expectNumbers(
       () => mx.concatenate([matrix(), tensor([7, 8, 9], [1, 3])], 0),
       [1, 2, 3, 4, 5, 6, 7, 8, 9],
     );
-    expectNumbers(() => mx.stack([tensor([1, 2]), tensor([3, 4])], 1), [1, 3, 2, 4]);
     expectNumbers(() => mx.concatenate(mx.split(matrix(), 3, 1), 1), [1, 2, 3, 4, 5, 6]);
     mx.scope(() => {
       const parts = mx.split(tensor([1, 2, 3, 4, 5]), [2, 3]);
@@ -224,26 +204,8 @@ describe("indexing", () => {
     expectNumbers(() => mx.take(table(), indices([1]), 1), [1, 11, 21]);
   });
 
-  test("takeAlongAxis and putAlongAxis index per element", () => {
+  test("takeAlongAxis indexes per element", () => {
     expectNumbers(() => mx.takeAlongAxis(table(), indices([1, 0, 1], [3, 1]), 1), [1, 10, 21]);
-    expectNumbers(
-      () => mx.putAlongAxis(table(), indices([1, 0, 1], [3, 1]), tensor([-1, -2, -3], [3, 1]), 1),
-      [0, -1, -2, 11, 20, -3],
-    );
-  });
-
-  test("scatterRows and sliceUpdate replace a part and leave the source alone", () => {
-    mx.scope(() => {
-      const source = table();
-      const rows = tensor([7, 8, 9, 9], [2, 2]);
-      expect([...mx.scatterRows(source, indices([2, 0]), rows).toFloat32()]).toEqual([
-        9, 9, 10, 11, 7, 8,
-      ]);
-      expect([...mx.sliceUpdate(source, rows, [1, 0], [3, 2]).toFloat32()]).toEqual([
-        0, 1, 7, 8, 9, 9,
-      ]);
-      expect([...source.toFloat32()]).toEqual([0, 1, 10, 11, 20, 21]);
-    });
   });
 });
 

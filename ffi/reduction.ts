@@ -5,7 +5,7 @@ import { stream } from "./stream.ts";
 import { pointer, result, type Tensor } from "./tensor.ts";
 
 /** One axis, several, or (undefined) all. Negative axes count from the end. */
-export type Axes = number | readonly number[] | undefined;
+type Axes = number | readonly number[] | undefined;
 
 interface Reduction {
   readonly name: string;
@@ -58,17 +58,6 @@ export function max(a: Tensor, axes?: Axes, keepdims = false): Tensor {
   return reduce(maxima, a, axes, keepdims);
 }
 
-const minima: Reduction = {
-  name: "min",
-  overAll: mlx.mlx_min,
-  overAxis: mlx.mlx_min_axis,
-  overAxes: mlx.mlx_min_axes,
-};
-
-export function min(a: Tensor, axes?: Axes, keepdims = false): Tensor {
-  return reduce(minima, a, axes, keepdims);
-}
-
 const everywhere: Reduction = {
   name: "all",
   overAll: mlx.mlx_all,
@@ -79,11 +68,6 @@ const everywhere: Reduction = {
 /** True where every element is. */
 export function all(a: Tensor, axes?: Axes, keepdims = false): Tensor {
   return reduce(everywhere, a, axes, keepdims);
-}
-
-/** Index of the largest element along an axis, as uint32; the first of equal ones. */
-export function argmax(a: Tensor, axis: number, keepdims = false): Tensor {
-  return result("argmax", mlx.mlx_argmax_axis(slot, pointer(a), axis, keepdims, stream()));
 }
 
 /** exp(a) / sum(exp(a)) along an axis; `precise` accumulates 16-bit input in f32. */

@@ -5,7 +5,7 @@ import { readSlot, Slot, slot } from "./slot.ts";
 import { cpuStream } from "./stream.ts";
 import { pointer, result, type Tensor } from "./tensor.ts";
 
-export interface Safetensors {
+interface Safetensors {
   readonly tensors: Map<string, Tensor>;
   /** The file's `__metadata__`. */
   readonly metadata: Map<string, string>;

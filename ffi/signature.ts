@@ -42,10 +42,10 @@ const kinds = {
   "void(*)(void*)": "ptr",
 } as const;
 
-export type CType = keyof typeof kinds;
+type CType = keyof typeof kinds;
 
 /** A C function as its header declares it. */
-export interface Signature {
+interface Signature {
   readonly args: readonly CType[];
   readonly returns: CType;
 }

@@ -10,7 +10,7 @@ import { stream } from "./stream.ts";
 export let pointer: (tensor: Tensor) => number;
 
 /** Wraps the handle that an operation returned; the innermost scope of this thread owns it. */
-export let adopt: (handle: number) => Tensor;
+let adopt: (handle: number) => Tensor;
 
 /** Takes a tensor out of whatever scope it is in. */
 export let disown: (tensor: Tensor) => void;

@@ -8,9 +8,7 @@ const axesReduction = c("int", "mlx_array*", "mlx_array", "int*", "size_t", "boo
 /** One list of sizes or axes: reshape, transpose, broadcast … */
 const relayout = c("int", "mlx_array*", "mlx_array", "int*", "size_t", "mlx_stream");
 const filled = c("int", "mlx_array*", "int*", "size_t", "mlx_dtype", "mlx_stream");
-const join = c("int", "mlx_array*", "mlx_vector_array", "int", "mlx_stream");
 const indexing = c("int", "mlx_array*", "mlx_array", "mlx_array", "int", "mlx_stream");
-const writing = c("int", "mlx_array*", "mlx_array", "mlx_array", "mlx_array", "int", "mlx_stream");
 
 /** mlx/c/ops.h */
 export const ops = {
@@ -21,11 +19,8 @@ export const ops = {
 
   // Element-wise
   mlx_abs: unary,
-  mlx_negative: unary,
   mlx_exp: unary,
-  mlx_log: unary,
   mlx_sqrt: unary,
-  mlx_rsqrt: unary,
   mlx_square: unary,
   mlx_erf: unary,
   mlx_tanh: unary,
@@ -36,21 +31,15 @@ export const ops = {
   mlx_subtract: binary,
   mlx_multiply: binary,
   mlx_divide: binary,
-  mlx_power: binary,
   mlx_maximum: binary,
-  mlx_minimum: binary,
   mlx_astype: c("int", "mlx_array*", "mlx_array", "mlx_dtype", "mlx_stream"),
 
   // Comparison
-  mlx_equal: binary,
-  mlx_not_equal: binary,
   mlx_less: binary,
   mlx_less_equal: binary,
-  mlx_greater: binary,
   mlx_greater_equal: binary,
   mlx_logical_and: binary,
   mlx_logical_or: binary,
-  mlx_logical_not: unary,
   mlx_isfinite: unary,
   mlx_where: c("int", "mlx_array*", "mlx_array", "mlx_array", "mlx_array", "mlx_stream"),
 
@@ -77,13 +66,9 @@ export const ops = {
   mlx_max: reduction,
   mlx_max_axis: axisReduction,
   mlx_max_axes: axesReduction,
-  mlx_min: reduction,
-  mlx_min_axis: axisReduction,
-  mlx_min_axes: axesReduction,
   mlx_all: reduction,
   mlx_all_axis: axisReduction,
   mlx_all_axes: axesReduction,
-  mlx_argmax_axis: axisReduction,
   mlx_softmax_axis: axisReduction,
 
   // Layout
@@ -92,11 +77,8 @@ export const ops = {
   mlx_reshape: relayout,
   mlx_broadcast_to: relayout,
   mlx_expand_dims_axes: relayout,
-  mlx_squeeze_axes: relayout,
-  mlx_squeeze: unary,
   mlx_contiguous: c("int", "mlx_array*", "mlx_array", "bool", "mlx_stream"),
-  mlx_concatenate_axis: join,
-  mlx_stack_axis: join,
+  mlx_concatenate_axis: c("int", "mlx_array*", "mlx_vector_array", "int", "mlx_stream"),
   mlx_split: c("int", "mlx_vector_array*", "mlx_array", "int", "int", "mlx_stream"),
   mlx_split_sections: c(
     "int",
@@ -121,23 +103,8 @@ export const ops = {
     "size_t",
     "mlx_stream",
   ),
-  mlx_slice_update: c(
-    "int",
-    "mlx_array*",
-    "mlx_array",
-    "mlx_array",
-    "int*",
-    "size_t",
-    "int*",
-    "size_t",
-    "int*",
-    "size_t",
-    "mlx_stream",
-  ),
   mlx_take_axis: indexing,
   mlx_take_along_axis: indexing,
-  mlx_put_along_axis: writing,
-  mlx_scatter_single: writing,
 
   // Quantized weights
   mlx_quantize: c(
