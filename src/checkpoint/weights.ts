@@ -19,6 +19,14 @@ export interface WeightsOptions {
   readonly keepQuantized?: ((float32Bytes: number) => boolean) | undefined;
 }
 
+/** What is told of the weights of a loaded model. */
+export interface WeightFacts {
+  /** The type that most bytes are stored in: F32, F16, BF16, Q8_0, 4-bit … */
+  readonly storedDtype: string;
+  /** What the log says once about how they were loaded. */
+  readonly loadNotes: readonly string[];
+}
+
 const BYTES_PER_F32 = 4;
 
 /** A tensor or a quantised matrix, and what the files call it. */
@@ -72,13 +80,6 @@ export class Weights {
   /** The type that most bytes are stored in: F32, F16, BF16, Q8_0 … */
   get storedDtype(): string {
     return this.#files.storedDtype;
-  }
-
-  /** Bytes of all tensors as stored. */
-  get byteLength(): number {
-    let total = 0;
-    for (const { byteLength } of this.#files.locations.values()) total += byteLength;
-    return total;
   }
 
   /** Bytes of all tensors if they were dense and in f32. */

@@ -5,7 +5,7 @@ import { LoraAdapter } from "../checkpoint/lora.ts";
 import { readQuantization } from "../checkpoint/quantization.ts";
 import type { TensorFiles } from "../checkpoint/tensor-files.ts";
 import { SafetensorsFiles } from "../checkpoint/weight-files.ts";
-import { Weights, type WeightsOptions } from "../checkpoint/weights.ts";
+import { type WeightFacts, Weights, type WeightsOptions } from "../checkpoint/weights.ts";
 import type { ModelFamily } from "./family.ts";
 
 /** On CPU half-precision arithmetic is slower and less exact than f32. */
@@ -21,14 +21,6 @@ export interface WeightsPlacement {
   readonly device: "cpu" | "gpu";
   /** auto where absent. */
   readonly cpuDequantize?: CpuDequantize | undefined;
-}
-
-/** What is told of the weights of a loaded model. */
-interface WeightFacts {
-  readonly storedDtype: string;
-  readonly weightBytes: number;
-  /** What the log says once about how they were loaded. */
-  readonly loadNotes: readonly string[];
 }
 
 interface OpenedWeights {
@@ -50,14 +42,13 @@ export function openWeights(
   const files = tensorFiles(checkpoint, computeDtype);
   const keepQuantized = (float32Bytes: number) => !isDequantized(float32Bytes);
   const weights = new Weights(files, { prefixes, computeDtype, keepQuantized });
-  const { storedDtype, byteLength: weightBytes } = weights;
   const isConverted = device === "cpu" && weights.areQuantized;
   const { adapter, weightsDirectory } = checkpoint;
   const loadNotes = [
     ...(isConverted ? [dequantizationNote(weights, freeBytes)] : []),
     ...(adapter === undefined ? [] : [`adapter ${adapter} merged into ${weightsDirectory}`]),
   ];
-  return { weights, facts: { storedDtype, weightBytes, loadNotes } };
+  return { weights, facts: { storedDtype: weights.storedDtype, loadNotes } };
 }
 
 function tensorFiles(

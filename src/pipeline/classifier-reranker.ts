@@ -1,3 +1,4 @@
+import type { WeightFacts } from "../checkpoint/weights.ts";
 import { raggedBatch } from "../nn/ragged.ts";
 import type { SequenceClassifier } from "../nn/sequence-classifier.ts";
 import type { Encoding, Tokenizer } from "../tokenizer/tokenizer.ts";
@@ -6,7 +7,7 @@ import type { PairRow, PendingLogits, PreparedQuery, Reranker } from "./reranker
 import { requireUsable } from "./unusable-text.ts";
 
 /** What a ClassifierReranker is put together from. */
-interface ClassifierParts {
+interface ClassifierParts extends WeightFacts {
   /** What error messages call it. */
   readonly name: string;
   readonly family: string;
@@ -14,9 +15,6 @@ interface ClassifierParts {
   readonly tokenizer: Tokenizer;
   /** Longest pair in tokens, specials included. */
   readonly maxLength: number;
-  readonly storedDtype: string;
-  readonly weightBytes: number;
-  readonly loadNotes: readonly string[];
 }
 
 /** A cross-encoder: query and document in one row, and a head that gives the row one logit. */
@@ -25,7 +23,6 @@ export class ClassifierReranker implements Reranker {
   readonly maxLength: number;
   readonly vocabSize: number;
   readonly storedDtype: string;
-  readonly weightBytes: number;
   readonly loadNotes: readonly string[];
   readonly takesInstruction = false;
   readonly tokenizer: Tokenizer;
@@ -38,7 +35,6 @@ export class ClassifierReranker implements Reranker {
     this.maxLength = parts.maxLength;
     this.vocabSize = parts.classifier.vocabSize;
     this.storedDtype = parts.storedDtype;
-    this.weightBytes = parts.weightBytes;
     this.loadNotes = parts.loadNotes;
     this.tokenizer = parts.tokenizer;
     this.#classifier = parts.classifier;

@@ -1,5 +1,6 @@
 import * as mx from "../../ffi/index.ts";
 import type { Tensor } from "../../ffi/index.ts";
+import type { WeightFacts } from "../checkpoint/weights.ts";
 import type { Encoder } from "../nn/encoder.ts";
 import { raggedBatch, type TokenRow } from "../nn/ragged.ts";
 import { rowStarts } from "../nn/row-layout.ts";
@@ -41,7 +42,7 @@ interface FinishOptions {
 }
 
 /** What an EmbeddingModel is put together from. */
-interface EmbeddingParts {
+interface EmbeddingParts extends WeightFacts {
   /** What error messages call it. */
   readonly name: string;
   readonly family: string;
@@ -55,9 +56,6 @@ interface EmbeddingParts {
   readonly maxLength: number;
   /** Overrides what the checkpoint's modules do. */
   readonly normalize?: NormalizeMode | undefined;
-  readonly storedDtype: string;
-  readonly weightBytes: number;
-  readonly loadNotes: readonly string[];
 }
 
 /** Texts in, vectors out: prompt, tokenizer, network, pooling, Dense and normalisation of one checkpoint. */
@@ -81,7 +79,6 @@ export class EmbeddingModel {
   /** Names in the checkpoint's own prompt table. */
   readonly promptNames: readonly string[];
   readonly storedDtype: string;
-  readonly weightBytes: number;
   readonly loadNotes: readonly string[];
   readonly tokenizer: Tokenizer;
   readonly #name: string;
@@ -104,7 +101,6 @@ export class EmbeddingModel {
     this.normalization = normalizationName(this.#normalize);
     this.promptNames = Object.keys(parts.prompts.prompts);
     this.storedDtype = parts.storedDtype;
-    this.weightBytes = parts.weightBytes;
     this.loadNotes = parts.loadNotes;
     this.tokenizer = parts.tokenizer;
     this.#encoder = parts.encoder;

@@ -1,3 +1,4 @@
+import type { WeightFacts } from "../checkpoint/weights.ts";
 import type { TokenRow } from "../nn/ragged.ts";
 import type { PendingValues } from "./pending-values.ts";
 import type { Tokenizer } from "../tokenizer/tokenizer.ts";
@@ -26,16 +27,12 @@ export interface PreparedQuery {
 export type PendingLogits = PendingValues;
 
 /** A model that judges how well a document answers a query; the score of a pair is sigmoid(logit). */
-export interface Reranker {
+export interface Reranker extends WeightFacts {
   /** `model_type` of the checkpoint. */
   readonly family: string;
   /** Longest pair in tokens, specials included. */
   readonly maxLength: number;
   readonly vocabSize: number;
-  readonly storedDtype: string;
-  readonly weightBytes: number;
-  /** What the log says once about how it was loaded. */
-  readonly loadNotes: readonly string[];
   /** Whether `instruction` means something to it. */
   readonly takesInstruction: boolean;
   readonly tokenizer: Tokenizer;

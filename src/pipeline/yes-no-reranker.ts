@@ -1,5 +1,6 @@
 import * as mx from "../../ffi/index.ts";
 import type { Tensor } from "../../ffi/index.ts";
+import type { WeightFacts } from "../checkpoint/weights.ts";
 import type { Decoder } from "../nn/decoder.ts";
 import type { KvCache } from "../nn/kv-cache.ts";
 import { raggedBatch } from "../nn/ragged.ts";
@@ -10,7 +11,7 @@ import type { PairRow, PendingLogits, PreparedQuery, Reranker } from "./reranker
 import { YesNoPrompt } from "./yes-no-prompt.ts";
 
 /** What a YesNoReranker is put together from. */
-export interface YesNoParts {
+export interface YesNoParts extends WeightFacts {
   /** What error messages call it. */
   readonly name: string;
   readonly family: string;
@@ -21,9 +22,6 @@ export interface YesNoParts {
   readonly prompt: YesNoPrompt;
   /** Longest pair in tokens, the prompt around it included. */
   readonly maxLength: number;
-  readonly storedDtype: string;
-  readonly weightBytes: number;
-  readonly loadNotes: readonly string[];
 }
 
 /**
@@ -35,7 +33,6 @@ export class YesNoReranker implements Reranker {
   readonly maxLength: number;
   readonly vocabSize: number;
   readonly storedDtype: string;
-  readonly weightBytes: number;
   readonly loadNotes: readonly string[];
   readonly takesInstruction = true;
   readonly tokenizer: Tokenizer;
@@ -53,7 +50,6 @@ export class YesNoReranker implements Reranker {
     this.maxLength = parts.maxLength;
     this.vocabSize = parts.decoder.vocabSize;
     this.storedDtype = parts.storedDtype;
-    this.weightBytes = parts.weightBytes;
     this.loadNotes = parts.loadNotes;
     this.tokenizer = parts.tokenizer;
     this.#decoder = parts.decoder;

@@ -2,6 +2,7 @@
  * What a model worker can be asked to do, and what it answers. Free of any wire dialect: dialects parse
  * requests into these jobs and render these results.
  */
+import type { WeightFacts } from "../checkpoint/weights.ts";
 import type { NormalizeMode } from "../pipeline/normalize.ts";
 import type { Items } from "./items.ts";
 
@@ -107,18 +108,13 @@ export type ResultOf<J extends Job> = Extract<Result, { kind: J["kind"] }>;
 export type ModelInfo = EmbedderInfo | RerankerInfo;
 
 /** What is known of every loaded model. */
-export interface LoadedModel {
+export interface LoadedModel extends WeightFacts {
   /** `model_type` of the checkpoint. */
   readonly family: string;
   /** Longest row in tokens, specials included. */
   readonly maxLength: number;
   readonly vocabSize: number;
   readonly device: "cpu" | "gpu";
-  /** Dtype that the weights are stored in. */
-  readonly storedDtype: string;
-  readonly weightBytes: number;
-  /** What the log says once about how it was loaded. */
-  readonly loadNotes: readonly string[];
   /** Tokens of one batch of a bulk job at the pace that was measured at start. */
   readonly batchTokens: number;
 }

@@ -94,9 +94,9 @@ function loadedModel(
   device: "cpu" | "gpu",
   batchTokens: number,
 ): LoadedModel {
-  const { family, maxLength, vocabSize, storedDtype, weightBytes, loadNotes } = model;
+  const { family, maxLength, vocabSize, storedDtype, loadNotes } = model;
   return {
-    ...{ family, maxLength, vocabSize, storedDtype, weightBytes, loadNotes },
+    ...{ family, maxLength, vocabSize, storedDtype, loadNotes },
     ...{ device, batchTokens },
   };
 }

@@ -27,7 +27,6 @@ function newEngine(name: string, limits = NO_LIMITS) {
     maxLength: model.maxLength,
     vocabSize: model.vocabSize,
     storedDtype: model.storedDtype,
-    weightBytes: model.weightBytes,
     loadNotes: model.loadNotes,
     takesInstruction: model.takesInstruction,
     tokenizer: model.tokenizer,

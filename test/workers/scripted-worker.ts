@@ -34,7 +34,6 @@ function load(script: string): void {
       promptNames: [],
       device: "cpu",
       storedDtype: "float32",
-      weightBytes: 0,
       loadNotes: [],
       batchTokens: 512,
     },

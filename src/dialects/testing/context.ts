@@ -14,7 +14,6 @@ export const INFO: EmbedderInfo = {
   promptNames: ["query", "classify", "passage"],
   device: "cpu",
   storedDtype: "float32",
-  weightBytes: 4096,
   loadNotes: [],
   batchTokens: 512,
 };
@@ -33,7 +32,6 @@ export const RERANKER_INFO: RerankerInfo = {
   takesInstruction: false,
   device: "cpu",
   storedDtype: "float32",
-  weightBytes: 4096,
   loadNotes: [],
   batchTokens: 512,
 };
