@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { Weights } from "../checkpoint/weights.ts";
-import { activation } from "../nn/activations.ts";
+import { bertKeys, layerSizes } from "./bert-config.ts";
 import { bertLayerNames, embeddingTable } from "./bert-names.ts";
 import { headsDivide, size } from "./config.ts";
 import { PostNormEncoder, type PositionRule } from "./post-norm-encoder.ts";
@@ -8,15 +8,8 @@ import { PostNormEncoder, type PositionRule } from "./post-norm-encoder.ts";
 /** config.json of BERT and RoBERTa. */
 export const bertConfig = z
   .object({
-    vocab_size: size,
-    hidden_size: size,
-    num_hidden_layers: size,
-    num_attention_heads: size,
-    intermediate_size: size,
-    max_position_embeddings: size,
+    ...bertKeys,
     type_vocab_size: size.default(2),
-    hidden_act: z.string().default("gelu"),
-    layer_norm_eps: z.number().positive().default(1e-12),
     position_embedding_type: z.literal("absolute").nullish(),
     is_decoder: z.literal(false).nullish(),
   })
@@ -40,13 +33,8 @@ export function bertEncoder(
 ): PostNormEncoder {
   return new PostNormEncoder(
     {
-      width: config.hidden_size,
-      inner: config.intermediate_size,
-      heads: config.num_attention_heads,
-      layers: config.num_hidden_layers,
+      ...layerSizes(config),
       maxPositions: config.max_position_embeddings - first,
-      activation: activation(config.hidden_act, "config.json: hidden_act"),
-      eps: config.layer_norm_eps,
       attentionBias: true,
       mlpBias: true,
       tables: {

@@ -16,4 +16,4 @@ export const bert: ModelFamily = {
     denseClassifier(bertEncoder(parse(config), weights), weights),
 };
 
-const parse = (config: unknown) => parseConfig(bertConfig, config, "config.json");
+const parse = (config: unknown) => parseConfig(bertConfig, config);

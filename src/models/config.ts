@@ -22,7 +22,7 @@ export function headsDivide<Key extends string>(
 export function parseConfig<Schema extends z.ZodType>(
   schema: Schema,
   config: unknown,
-  file: string,
+  file = "config.json",
 ): z.output<Schema> {
   const parsed = schema.safeParse(config);
   if (parsed.success) return parsed.data;

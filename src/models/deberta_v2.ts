@@ -15,6 +15,7 @@ import { layerNorm } from "../nn/norms.ts";
 import { postNormLayer } from "../nn/post-norm-layer.ts";
 import type { RaggedBatch } from "../nn/ragged.ts";
 import { RowLayout } from "../nn/row-layout.ts";
+import { bertKeys, layerSizes } from "./bert-config.ts";
 import { bertLayerNames, embeddingTable } from "./bert-names.ts";
 import { denseClassifier } from "./classifier.ts";
 import { headsDivide, parseConfig, size } from "./config.ts";
@@ -30,13 +31,8 @@ const names = z.union([
 /** Anything else than DeBERTa-v3 has is another network. The reference has other defaults. */
 const configSchema = z
   .object({
-    vocab_size: size,
-    hidden_size: size,
-    num_hidden_layers: size,
-    num_attention_heads: size,
-    intermediate_size: size,
+    ...bertKeys,
     max_position_embeddings: size.default(512),
-    hidden_act: z.string().default("gelu"),
     layer_norm_eps: z.number().positive().default(1e-7),
     relative_attention: z.literal(true),
     position_buckets: size.min(4),
@@ -86,7 +82,7 @@ export const debertaV2: ModelFamily = {
   },
 };
 
-const parse = (config: unknown) => parseConfig(configSchema, config, "config.json");
+const parse = (config: unknown) => parseConfig(configSchema, config);
 
 class DebertaEncoder implements Encoder {
   readonly hiddenSize: number;
@@ -133,16 +129,13 @@ function loadLayer(
   index: number,
   relative: RelativeEmbeddings,
 ): DisentangledAttention {
-  const { hidden_size: width, num_attention_heads: heads } = config;
+  const sizes = layerSizes(config);
   const names = bertLayerNames(index);
   const { query, key, value } = names.attention;
   const projections = { query: `${query}_proj`, key: `${key}_proj`, value: `${value}_proj` };
-  const attend = disentangledAttention(weights, projections, { width, heads }, relative);
+  const attend = disentangledAttention(weights, projections, sizes, relative);
   return postNormLayer(weights, attend, names, {
-    width,
-    inner: config.intermediate_size,
-    activation: activation(config.hidden_act, "config.json: hidden_act"),
-    eps: config.layer_norm_eps,
+    ...sizes,
     attentionBias: true,
     mlpBias: true,
   });

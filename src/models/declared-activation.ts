@@ -16,7 +16,7 @@ const KNOWN = ["Sigmoid", "Identity"];
  * throws CheckpointError.
  */
 export function requireKnownActivation(config: unknown): void {
-  const declared = parseConfig(declaration, config, "config.json");
+  const declared = parseConfig(declaration, config);
   const settings = {
     "sentence_transformers.activation_fn": declared.sentence_transformers?.activation_fn,
     sbert_ce_default_activation_function: declared.sbert_ce_default_activation_function,

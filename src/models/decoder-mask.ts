@@ -22,7 +22,7 @@ const BIDIRECTIONAL = "BidirectionalModel";
  * which may mean anything.
  */
 export function readBidirectional(config: unknown, ...stems: readonly string[]): boolean {
-  const file = parseConfig(maskFile, config, "config.json");
+  const file = parseConfig(maskFile, config);
   const known = stems.flatMap((stem) => [...PLAIN, BIDIRECTIONAL].map((end) => stem + end));
   const architecture = file.architectures?.[0];
   if (architecture !== undefined && !known.includes(architecture)) {

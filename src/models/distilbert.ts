@@ -28,7 +28,7 @@ export const distilbert: ModelFamily = {
   defaultPooling: "mean",
   weightPrefixes: ["distilbert.", "model."],
   load(unparsed, weights) {
-    const config = parseConfig(configSchema, unparsed, "config.json");
+    const config = parseConfig(configSchema, unparsed);
     return new PostNormEncoder(
       {
         width: config.dim,

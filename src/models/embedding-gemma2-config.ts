@@ -4,7 +4,8 @@ import { type Activation, activation } from "../nn/activations.ts";
 import type { Rope } from "../nn/rope.ts";
 import { parseConfig, size } from "./config.ts";
 import { type DecoderSizes, readDecoderSizes } from "./decoder-sizes.ts";
-import { gemmaLayerKinds, layerKindKeys, type LayerKind } from "./layer-kind.ts";
+import { gemmaLayerKinds, layerKindKeys } from "./gemma-layer.ts";
+import { byLayerKind, type LayerKind } from "./layer-kind.ts";
 import { readLayerRopes } from "./rope-config.ts";
 
 const TEXT = "config.json: text_config";
@@ -64,16 +65,12 @@ export interface EmbeddingGemma2Shape extends DecoderSizes {
 
 /** Throws CheckpointError naming a key whose value is missing or not supported. */
 export function readEmbeddingGemma2(config: unknown): EmbeddingGemma2Shape {
-  const file = parseConfig(configSchema, config, "config.json");
+  const file = parseConfig(configSchema, config);
   const text = parseConfig(textSchema, file.text_config, TEXT);
   const sizes = readDecoderSizes(file.text_config, { headDim: 256, file: TEXT });
   // The last layer sees the whole text whatever the file says.
   const kinds = gemmaLayerKinds(text, sizes.layerCount).with(-1, "full_attention");
   const headShapes = headShapesOf(kinds, sizes, text.per_layer_config);
-  const headDims = {
-    full_attention: headShapes.full_attention.headDim,
-    sliding_attention: headShapes.sliding_attention.headDim,
-  };
   const placeholders = [file.image_token_id, file.video_token_id, file.audio_token_id];
   return {
     ...sizes,
@@ -82,7 +79,7 @@ export function readEmbeddingGemma2(config: unknown): EmbeddingGemma2Shape {
     kinds,
     headShapes,
     ropes: readLayerRopes(file.text_config, {
-      headDims,
+      headDims: byLayerKind((kind) => headShapes[kind].headDim),
       positions: sizes.maxPositions,
       file: TEXT,
     }),
@@ -99,10 +96,7 @@ function headShapesOf(
   { headDim, kvHeads, heads }: DecoderSizes,
   perLayer: z.output<typeof textSchema>["per_layer_config"],
 ): Record<LayerKind, HeadShape> {
-  const shapes: Record<LayerKind, HeadShape> = {
-    full_attention: { headDim, kvHeads },
-    sliding_attention: { headDim, kvHeads },
-  };
+  const shapes = byLayerKind((): HeadShape => ({ headDim, kvHeads }));
   const shapeOf = (layer: number): HeadShape => ({
     headDim: perLayer[layer]?.head_dim ?? headDim,
     kvHeads: perLayer[layer]?.num_key_value_heads ?? kvHeads,

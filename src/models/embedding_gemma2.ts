@@ -2,17 +2,14 @@ import * as mx from "../../ffi/index.ts";
 import type { Tensor } from "../../ffi/index.ts";
 import type { Weights } from "../checkpoint/weights.ts";
 import type { Activation } from "../nn/activations.ts";
-import { attention } from "../nn/attention.ts";
 import type { Encoder } from "../nn/encoder.ts";
 import { linear, type Linear } from "../nn/linear.ts";
 import { type Norm, perHead, plainRmsNorm, rmsNorm } from "../nn/norms.ts";
-import type { Mask, RaggedBatch } from "../nn/ragged.ts";
-import { rotations } from "../nn/rope.ts";
-import { RowLayout } from "../nn/row-layout.ts";
+import type { RaggedBatch } from "../nn/ragged.ts";
 import { readEmbeddingGemma2, type EmbeddingGemma2Shape } from "./embedding-gemma2-config.ts";
 import type { ModelFamily } from "./family.ts";
-import { GemmaLayer, scaledEmbeddings, type Surroundings } from "./gemma-layer.ts";
-import type { LayerKind } from "./layer-kind.ts";
+import { GemmaLayer, scaledEmbeddings } from "./gemma-layer.ts";
+import { type Surroundings, surroundingsOf } from "./layer-kind.ts";
 import { lookupTable, type LookupTable } from "./lookup-table.ts";
 
 /** EmbeddingGemma 2 (Google DeepMind), its texts. */
@@ -52,12 +49,15 @@ class EmbeddingGemma2 implements Encoder {
   }
 
   forward(batch: RaggedBatch): Tensor {
-    const { kinds } = this.#shape;
-    const layout = new RowLayout(batch);
-    const surroundings: Record<LayerKind, Surroundings> = {
-      full_attention: this.#surroundings(batch, layout, "full_attention"),
-      sliding_attention: this.#surroundings(batch, layout, "sliding_attention"),
-    };
+    const { kinds, heads, headShapes, radius, ropes } = this.#shape;
+    const surroundings = surroundingsOf(batch, (kind) => ({
+      heads,
+      kvHeads: headShapes[kind].kvHeads,
+      // Queries and keys are normalised: their products need no scaling.
+      scale: 1,
+      mask: kind === "full_attention" ? { kind: "full" } : { kind: "window", radius },
+      rope: ropes[kind],
+    }));
     const embedded = scaledEmbeddings(this.#embedding(this.#words(batch.ids)));
     const inputOf = this.#layerInputs(embedded);
     const hidden = this.#layers.reduce(
@@ -65,17 +65,6 @@ class EmbeddingGemma2 implements Encoder {
       embedded,
     );
     return mx.astype(this.#projection(this.#norm(hidden)), "float32");
-  }
-
-  #surroundings({ positions }: RaggedBatch, layout: RowLayout, kind: LayerKind): Surroundings {
-    const { heads, headShapes, radius, ropes } = this.#shape;
-    const { kvHeads } = headShapes[kind];
-    const mask: Mask = kind === "full_attention" ? { kind: "full" } : { kind: "window", radius };
-    return {
-      rotate: rotations(positions, ropes[kind]),
-      // Queries and keys are normalised: their products need no scaling.
-      attend: attention(layout, { heads, kvHeads, scale: 1, mask }),
-    };
   }
 
   #words(ids: Int32Array): Int32Array {

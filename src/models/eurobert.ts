@@ -14,7 +14,7 @@ export const eurobert: ModelFamily = {
   defaultPooling: "mean",
   weightPrefixes: ["model."],
   load(config, weights) {
-    parseConfig(configSchema, config, "config.json");
+    parseConfig(configSchema, config);
     return loadLlama(config, weights, { kind: "full" }, { theta: 10_000, eps: 1e-5 });
   },
 };

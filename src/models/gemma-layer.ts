@@ -1,13 +1,14 @@
+import { z } from "zod";
 import * as mx from "../../ffi/index.ts";
 import type { Tensor } from "../../ffi/index.ts";
 import type { Weights } from "../checkpoint/weights.ts";
 import type { Activation } from "../nn/activations.ts";
-import type { Attention } from "../nn/attention.ts";
 import { gatedLinear } from "../nn/gated-mlp.ts";
 import { linear, type Linear } from "../nn/linear.ts";
 import { type Norm, perHead } from "../nn/norms.ts";
-import type { Rotations } from "../nn/rope.ts";
+import { size } from "./config.ts";
 import type { DecoderSizes } from "./decoder-sizes.ts";
+import { layerKind, type LayerKind, layerKinds, type Surroundings } from "./layer-kind.ts";
 
 export interface GemmaLayerShape extends DecoderSizes {
   readonly activation: Activation;
@@ -19,10 +20,22 @@ export interface GemmaLayerShape extends DecoderSizes {
   readonly valueNorm?: Norm | undefined;
 }
 
-/** What one kind of layer needs in a forward. */
-export interface Surroundings {
-  readonly rotate: Rotations;
-  readonly attend: Attention;
+/** Keys of config.json that say which layers of a Gemma see a window only. */
+export const layerKindKeys = {
+  layer_types: z.array(layerKind).nullish(),
+  /** Without layer_types: one layer in so many sees the whole text, the last of them. */
+  sliding_window_pattern: size.default(6),
+};
+
+/** One per layer. Throws CheckpointError where `layer_types` has another number of them. */
+export function gemmaLayerKinds(
+  {
+    layer_types: stated,
+    sliding_window_pattern: pattern,
+  }: z.output<z.ZodObject<typeof layerKindKeys>>,
+  layerCount: number,
+): readonly LayerKind[] {
+  return layerKinds(stated, layerCount, (layer) => (layer + 1) % pattern === 0);
 }
 
 /** Gemma 3 (Gemma Team 2025): each half adds norm(f(norm(x))) to x; queries and keys are normalised head by head. */

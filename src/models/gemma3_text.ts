@@ -3,23 +3,22 @@ import * as mx from "../../ffi/index.ts";
 import type { Tensor } from "../../ffi/index.ts";
 import type { Weights } from "../checkpoint/weights.ts";
 import { activation } from "../nn/activations.ts";
-import { attention } from "../nn/attention.ts";
 import type { Encoder } from "../nn/encoder.ts";
 import { type Norm, offsetRmsNorm } from "../nn/norms.ts";
 import type { Mask, RaggedBatch } from "../nn/ragged.ts";
-import { type Rope, rotations } from "../nn/rope.ts";
-import { RowLayout } from "../nn/row-layout.ts";
+import type { Rope } from "../nn/rope.ts";
 import { parseConfig, size } from "./config.ts";
 import { readBidirectional } from "./decoder-mask.ts";
 import { readDecoderSizes } from "./decoder-sizes.ts";
 import type { ModelFamily } from "./family.ts";
 import {
   GemmaLayer,
+  gemmaLayerKinds,
   type GemmaLayerShape,
+  layerKindKeys,
   scaledEmbeddings,
-  type Surroundings,
 } from "./gemma-layer.ts";
-import { gemmaLayerKinds, layerKindKeys, type LayerKind } from "./layer-kind.ts";
+import { byLayerKind, type LayerKind, surroundingsOf } from "./layer-kind.ts";
 import { lookupTable, type LookupTable } from "./lookup-table.ts";
 import { readLayerRopes } from "./rope-config.ts";
 
@@ -55,9 +54,8 @@ interface Gemma3Shape extends Omit<GemmaLayerShape, "norm"> {
 
 function readShape(config: unknown): Gemma3Shape {
   const sizes = readDecoderSizes(config, { headDim: 256 });
-  const file = parseConfig(configSchema, config, "config.json");
+  const file = parseConfig(configSchema, config);
   const { headDim, maxPositions: positions } = sizes;
-  const headDims = { full_attention: headDim, sliding_attention: headDim };
   return {
     ...sizes,
     activation: activation(file.hidden_activation, "config.json: hidden_activation"),
@@ -65,7 +63,7 @@ function readShape(config: unknown): Gemma3Shape {
     scale: 1 / Math.sqrt(file.query_pre_attn_scalar),
     kinds: gemmaLayerKinds(file, sizes.layerCount),
     masks: masksOf(readBidirectional(config, "Gemma3Text", "Gemma3"), file.sliding_window),
-    ropes: readLayerRopes(config, { headDims, positions }),
+    ropes: readLayerRopes(config, { headDims: byLayerKind(() => headDim), positions }),
   };
 }
 
@@ -103,25 +101,17 @@ class Gemma3 implements Encoder {
   }
 
   forward(batch: RaggedBatch): Tensor {
-    const { kinds } = this.#shape;
-    const layout = new RowLayout(batch);
-    const surroundings: Record<LayerKind, Surroundings> = {
-      full_attention: this.#surroundings(batch, layout, "full_attention"),
-      sliding_attention: this.#surroundings(batch, layout, "sliding_attention"),
-    };
+    const { kinds, heads, kvHeads, scale, masks, ropes } = this.#shape;
+    const surroundings = surroundingsOf(batch, (kind) => ({
+      ...{ heads, kvHeads, scale },
+      mask: masks[kind],
+      rope: ropes[kind],
+    }));
     const embedded = scaledEmbeddings(this.#embedding(batch.ids));
     const hidden = this.#layers.reduce(
       (x, layer, i) => layer.forward(x, surroundings[kinds[i]!]),
       embedded,
     );
     return mx.astype(this.#norm(hidden), "float32");
-  }
-
-  #surroundings({ positions }: RaggedBatch, layout: RowLayout, kind: LayerKind): Surroundings {
-    const { heads, kvHeads, scale, masks, ropes } = this.#shape;
-    return {
-      rotate: rotations(positions, ropes[kind]),
-      attend: attention(layout, { heads, kvHeads, scale, mask: masks[kind] }),
-    };
   }
 }

@@ -1,8 +1,8 @@
 import { z } from "zod";
 import type { Weights } from "../checkpoint/weights.ts";
-import { activation } from "../nn/activations.ts";
 import type { Rope } from "../nn/rope.ts";
 import { scaledRope } from "../nn/rope-scaling.ts";
+import { bertKeys, layerSizes } from "./bert-config.ts";
 import { embeddingTable, rotaryLayerNames } from "./bert-names.ts";
 import { denseClassifier } from "./classifier.ts";
 import { headsDivide, parseConfig, size } from "./config.ts";
@@ -13,15 +13,9 @@ import { readRope } from "./rope-config.ts";
 const configSchema = z
   .object({
     model_type: z.string(),
-    vocab_size: size,
-    hidden_size: size,
-    num_hidden_layers: size,
-    num_attention_heads: size,
-    intermediate_size: size,
+    ...bertKeys,
     max_position_embeddings: size.default(8192),
     type_vocab_size: z.int().nonnegative().default(1),
-    hidden_act: z.string().default("gelu"),
-    layer_norm_eps: z.number().positive().default(1e-12),
     is_decoder: z.literal(false).nullish(),
     // Of the original spelling.
     position_embedding_type: z.literal("rope").nullish(),
@@ -64,20 +58,15 @@ export const gteNew: ModelFamily = {
   publishedAs: "GTE v1.5, multilingual GTE, Arctic Embed M v2",
 };
 
-const parse = (config: unknown) => parseConfig(configSchema, config, "config.json");
+const parse = (config: unknown) => parseConfig(configSchema, config);
 
 function loadEncoder(unparsed: unknown, weights: Weights): PostNormEncoder {
   const config = parse(unparsed);
-  const { hidden_size: width, type_vocab_size: types } = config;
+  const { type_vocab_size: types } = config;
   return new PostNormEncoder(
     {
-      width,
-      inner: config.intermediate_size,
-      heads: config.num_attention_heads,
-      layers: config.num_hidden_layers,
+      ...layerSizes(config),
       maxPositions: config.max_position_embeddings,
-      activation: activation(config.hidden_act, "config.json: hidden_act"),
-      eps: config.layer_norm_eps,
       attentionBias: true,
       mlpBias: false,
       downBias: true,
@@ -98,7 +87,7 @@ function loadEncoder(unparsed: unknown, weights: Weights): PostNormEncoder {
 function ropeOf(unparsed: unknown, config: GteConfig): Rope {
   const headDim = config.hidden_size / config.num_attention_heads;
   if (asksForNtk.safeParse(unparsed).success) {
-    const { rope_theta: theta, rope_scaling } = parseConfig(ntkFile, unparsed, "config.json");
+    const { rope_theta: theta, rope_scaling } = parseConfig(ntkFile, unparsed);
     return scaledRope(headDim, theta, { kind: "ntk", factor: rope_scaling.factor });
   }
   const positions = config.max_position_embeddings;

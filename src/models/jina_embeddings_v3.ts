@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { CheckpointError } from "../checkpoint/error.ts";
 import type { Weights } from "../checkpoint/weights.ts";
-import { activation } from "../nn/activations.ts";
+import { bertKeys, layerSizes } from "./bert-config.ts";
 import { embeddingTable, rotaryLayerNames } from "./bert-names.ts";
 import { headsDivide, parseConfig, size } from "./config.ts";
 import type { ModelFamily } from "./family.ts";
@@ -10,14 +10,9 @@ import { readRope } from "./rope-config.ts";
 
 const configSchema = z
   .object({
-    vocab_size: size,
-    hidden_size: size,
-    num_hidden_layers: size,
-    num_attention_heads: size,
-    intermediate_size: size,
+    ...bertKeys,
     max_position_embeddings: size.default(8194),
     type_vocab_size: size.default(1),
-    hidden_act: z.string().default("gelu"),
     layer_norm_eps: z.number().positive().default(1e-5),
     is_decoder: z.literal(false).nullish(),
   })
@@ -38,13 +33,8 @@ export const jinaEmbeddingsV3: ModelFamily = {
     const positions = config.max_position_embeddings;
     return new PostNormEncoder(
       {
-        width,
-        inner: config.intermediate_size,
-        heads,
-        layers: config.num_hidden_layers,
+        ...layerSizes(config),
         maxPositions: positions,
-        activation: activation(config.hidden_act, "config.json: hidden_act"),
-        eps: config.layer_norm_eps,
         attentionBias: true,
         mlpBias: true,
         tables: {
@@ -60,7 +50,7 @@ export const jinaEmbeddingsV3: ModelFamily = {
   },
 };
 
-const parse = (config: unknown) => parseConfig(configSchema, config, "config.json");
+const parse = (config: unknown) => parseConfig(configSchema, config);
 
 /** The first published files, in which adapters for tasks are part of every layer. */
 function refuseOriginalNames(weights: Weights): void {

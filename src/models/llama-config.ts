@@ -27,7 +27,7 @@ export interface LlamaDefaults extends SizeDefaults {
 /** Throws CheckpointError naming a key whose value is missing or not supported. */
 export function readLlamaSizes(config: unknown, defaults: LlamaDefaults = {}): LlamaSizes {
   const sizes = readDecoderSizes(config, defaults);
-  const { hidden_act: name } = parseConfig(activationFile, config, "config.json");
+  const { hidden_act: name } = parseConfig(activationFile, config);
   const { headDim, maxPositions: positions } = sizes;
   return {
     ...sizes,

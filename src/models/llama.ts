@@ -31,11 +31,7 @@ export function loadLlama(
   mask: Mask,
   defaults: LlamaDefaults = { theta: 10_000 },
 ): LlamaDecoder {
-  const { attention_bias: attention, mlp_bias: mlp } = parseConfig(
-    configSchema,
-    config,
-    "config.json",
-  );
+  const { attention_bias: attention, mlp_bias: mlp } = parseConfig(configSchema, config);
   return new LlamaDecoder(
     {
       ...readLlamaSizes(config, defaults),

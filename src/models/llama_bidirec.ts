@@ -18,7 +18,7 @@ export const llamaBidirec: ModelFamily = {
   defaultPooling: "mean",
   weightPrefixes: ["model."],
   load(config, weights) {
-    parseConfig(configSchema, config, "config.json");
+    parseConfig(configSchema, config);
     return loadLlama(config, weights, { kind: "full" });
   },
 };

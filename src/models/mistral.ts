@@ -38,7 +38,7 @@ const windowFile = z.looseObject({
  * a window is to be seen in both directions.
  */
 export function readSlidingMask(config: unknown, stem: string): Mask {
-  const { sliding_window: window } = parseConfig(windowFile, config, "config.json");
+  const { sliding_window: window } = parseConfig(windowFile, config);
   if (!readBidirectional(config, stem)) return { kind: "causal", window: window ?? undefined };
   if (window == null) return { kind: "full" };
   throw new CheckpointError(

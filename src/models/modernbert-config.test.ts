@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { CheckpointError } from "../checkpoint/error.ts";
 import { parseConfig } from "./config.ts";
-import { layerKinds, modernBertConfig, ropeTheta } from "./modernbert-config.ts";
+import { modernBertLayerKinds, modernBertConfig, ropeTheta } from "./modernbert-config.ts";
 
 const SIZES = {
   vocab_size: 100,
@@ -12,22 +12,23 @@ const SIZES = {
 };
 const [FULL, SLIDING] = ["full_attention", "sliding_attention"] as const;
 
-const parse = (settings: object = {}) =>
-  parseConfig(modernBertConfig, { ...SIZES, ...settings }, "config.json");
+const parse = (settings: object = {}) => parseConfig(modernBertConfig, { ...SIZES, ...settings });
 
 const thetas = (settings: object) =>
   [FULL, SLIDING].map((kind) => ropeTheta(parse(settings), kind));
 
 test("every n-th layer from the first is global, 3 by default, unless layer_types says otherwise", () => {
-  expect(layerKinds(parse())).toEqual([FULL, SLIDING, SLIDING, FULL]);
-  expect(layerKinds(parse({ global_attn_every_n_layers: 2 }))).toEqual([
+  expect(modernBertLayerKinds(parse())).toEqual([FULL, SLIDING, SLIDING, FULL]);
+  expect(modernBertLayerKinds(parse({ global_attn_every_n_layers: 2 }))).toEqual([
     FULL,
     SLIDING,
     FULL,
     SLIDING,
   ]);
   const stated = [SLIDING, FULL, FULL, FULL];
-  expect(layerKinds(parse({ layer_types: stated, global_attn_every_n_layers: 2 }))).toEqual(stated);
+  expect(
+    modernBertLayerKinds(parse({ layer_types: stated, global_attn_every_n_layers: 2 })),
+  ).toEqual(stated);
 });
 
 test("both spellings of the rotation bases", () => {
@@ -53,7 +54,7 @@ describe("what is unknown or does not fit stops the load by name", () => {
       "num_attention_heads: 3 does not divide hidden_size 32 into even parts",
     ],
   ])("%j", (settings, message) => {
-    expect(() => parse(settings)).toThrow(CheckpointError);
-    expect(() => parse(settings)).toThrow(message);
+    expect(() => modernBertLayerKinds(parse(settings))).toThrow(CheckpointError);
+    expect(() => modernBertLayerKinds(parse(settings))).toThrow(message);
   });
 });

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { headsDivide, size } from "./config.ts";
-import { layerKind, type LayerKind } from "./layer-kind.ts";
+import { layerKind, type LayerKind, layerKinds } from "./layer-kind.ts";
 
 const theta = z.number().positive();
 
@@ -38,23 +38,18 @@ export const modernBertConfig = z
     classifier_bias: z.boolean().default(false),
     classifier_activation: z.string().default("gelu"),
   })
-  .check(headsDivide("num_attention_heads", "hidden_size", { even: true }))
-  .check(({ value, issues }) => {
-    const { layer_types: kinds } = value;
-    if (kinds && kinds.length !== value.num_hidden_layers) {
-      const message = `${kinds.length} entries for ${value.num_hidden_layers} layers`;
-      issues.push({ code: "custom", input: kinds, path: ["layer_types"], message });
-    }
-  });
+  .check(headsDivide("num_attention_heads", "hidden_size", { even: true }));
 
 export type ModernBertConfig = z.output<typeof modernBertConfig>;
 
-/** One per layer. */
-export function layerKinds(config: ModernBertConfig): readonly LayerKind[] {
-  if (config.layer_types) return config.layer_types;
-  return Array.from({ length: config.num_hidden_layers }, (_, layer) =>
-    layer % config.global_attn_every_n_layers === 0 ? "full_attention" : "sliding_attention",
-  );
+/** One per layer. Throws CheckpointError where `layer_types` has another number of them. */
+export function modernBertLayerKinds(config: ModernBertConfig): readonly LayerKind[] {
+  const {
+    layer_types: stated,
+    num_hidden_layers: layers,
+    global_attn_every_n_layers: step,
+  } = config;
+  return layerKinds(stated, layers, (layer) => layer % step === 0);
 }
 
 /** Base of the rotary embedding in layers of a kind. */

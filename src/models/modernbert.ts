@@ -2,25 +2,23 @@ import * as mx from "../../ffi/index.ts";
 import type { Tensor } from "../../ffi/index.ts";
 import type { Weights } from "../checkpoint/weights.ts";
 import { activation } from "../nn/activations.ts";
-import { attention, type RowAttention } from "../nn/attention.ts";
 import type { Encoder } from "../nn/encoder.ts";
 import { gatedMlp } from "../nn/gated-mlp.ts";
 import { linear, residualLinear } from "../nn/linear.ts";
 import { layerNorm, type LayerNorm, type Norm, unbiasedLayerNorm } from "../nn/norms.ts";
 import { preNormLayer } from "../nn/pre-norm-layer.ts";
 import type { Mask, RaggedBatch } from "../nn/ragged.ts";
-import { inverseFrequencies, rotations, type Rotations } from "../nn/rope.ts";
-import { RowLayout } from "../nn/row-layout.ts";
+import { inverseFrequencies } from "../nn/rope.ts";
 import { selfAttention, type SelfAttention } from "../nn/self-attention.ts";
 import { classifier, oneLabel } from "./classifier.ts";
 import { parseConfig } from "./config.ts";
 import type { ModelFamily } from "./family.ts";
-import type { LayerKind } from "./layer-kind.ts";
+import { type LayerKind, surroundingsOf } from "./layer-kind.ts";
 import { normedTables, type NormedTables } from "./lookup-table.ts";
 import {
-  layerKinds,
   type ModernBertConfig,
   modernBertConfig,
+  modernBertLayerKinds,
   ropeTheta,
 } from "./modernbert-config.ts";
 
@@ -46,13 +44,7 @@ export const modernbert: ModelFamily = {
   },
 };
 
-const parse = (config: unknown) => parseConfig(modernBertConfig, config, "config.json");
-
-/** What one kind of layer needs in a forward. */
-interface Surroundings {
-  readonly rotate: Rotations;
-  readonly attend: RowAttention;
-}
+const parse = (config: unknown) => parseConfig(modernBertConfig, config);
 
 class ModernBert implements Encoder {
   readonly hiddenSize: number;
@@ -72,7 +64,7 @@ class ModernBert implements Encoder {
     const tokens = { name: "embeddings.tok_embeddings", rows };
     const norm = normOf(config, weights, "embeddings.norm");
     this.#embed = normedTables(weights, [tokens], width, norm);
-    this.#layers = layerKinds(config).map((kind, index) => ({
+    this.#layers = modernBertLayerKinds(config).map((kind, index) => ({
       kind,
       run: loadLayer(config, weights, index),
     }));
@@ -80,11 +72,7 @@ class ModernBert implements Encoder {
   }
 
   forward(batch: RaggedBatch): Tensor {
-    const layout = new RowLayout(batch);
-    const surroundings: Record<LayerKind, Surroundings> = {
-      full_attention: this.#surroundings(batch, layout, "full_attention"),
-      sliding_attention: this.#surroundings(batch, layout, "sliding_attention"),
-    };
+    const surroundings = surroundingsOf(batch, (kind) => this.#shapeOf(kind));
     const embedded = this.#embed(batch.ids);
     const hidden = this.#layers.reduce((x, { kind, run }) => {
       const { attend, rotate } = surroundings[kind];
@@ -93,7 +81,7 @@ class ModernBert implements Encoder {
     return mx.astype(this.#finalNorm(hidden), "float32");
   }
 
-  #surroundings({ positions }: RaggedBatch, layout: RowLayout, kind: LayerKind): Surroundings {
+  #shapeOf(kind: LayerKind) {
     const { num_attention_heads: heads, local_attention: window } = this.#config;
     const headDim = this.hiddenSize / heads;
     // The window is as wide as local_attention, half of it on each side.
@@ -101,11 +89,8 @@ class ModernBert implements Encoder {
       kind === "full_attention"
         ? { kind: "full" }
         : { kind: "window", radius: Math.floor(window / 2) };
-    const frequencies = inverseFrequencies(headDim, ropeTheta(this.#config, kind));
-    return {
-      rotate: rotations(positions, { frequencies }),
-      attend: attention(layout, { heads, kvHeads: heads, scale: 1 / Math.sqrt(headDim), mask }),
-    };
+    const rope = { frequencies: inverseFrequencies(headDim, ropeTheta(this.#config, kind)) };
+    return { heads, kvHeads: heads, scale: 1 / Math.sqrt(headDim), mask, rope };
   }
 }
 

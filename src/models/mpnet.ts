@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { activation } from "../nn/activations.ts";
 import { relativeBias } from "../nn/relative-bias.ts";
+import { bertKeys, layerSizes } from "./bert-config.ts";
 import { bertLayerNames, embeddingTable } from "./bert-names.ts";
 import { headsDivide, parseConfig, size } from "./config.ts";
 import type { ModelFamily } from "./family.ts";
@@ -13,14 +13,7 @@ const BUCKETS = { buckets: 32, maxDistance: 128 };
 
 const configSchema = z
   .object({
-    vocab_size: size,
-    hidden_size: size,
-    num_hidden_layers: size,
-    num_attention_heads: size,
-    intermediate_size: size,
-    max_position_embeddings: size,
-    hidden_act: z.string().default("gelu"),
-    layer_norm_eps: z.number().positive().default(1e-12),
+    ...bertKeys,
     /** Rows of the table; only the first ones are used. */
     relative_attention_num_buckets: size.min(BUCKETS.buckets).default(BUCKETS.buckets),
   })
@@ -34,17 +27,12 @@ export const mpnet: ModelFamily = {
   defaultPooling: "mean",
   weightPrefixes: ["mpnet.", "model."],
   load(unparsed, weights) {
-    const config = parseConfig(configSchema, unparsed, "config.json");
+    const config = parseConfig(configSchema, unparsed);
     const { num_attention_heads: heads, max_position_embeddings: positions } = config;
     return new PostNormEncoder(
       {
-        width: config.hidden_size,
-        inner: config.intermediate_size,
-        heads,
-        layers: config.num_hidden_layers,
+        ...layerSizes(config),
         maxPositions: positions - (PAD_ID + 1),
-        activation: activation(config.hidden_act, "config.json: hidden_act"),
-        eps: config.layer_norm_eps,
         attentionBias: true,
         mlpBias: true,
         tables: {

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { activation } from "../nn/activations.ts";
 import { inverseFrequencies } from "../nn/rope.ts";
+import { bertKeys, layerSizes } from "./bert-config.ts";
 import { embeddingTable, rotaryLayerNames } from "./bert-names.ts";
 import { headsDivide, parseConfig, size } from "./config.ts";
 import type { ModelFamily } from "./family.ts";
@@ -41,15 +42,10 @@ const originalConfig = z
 /** The spelling of transformers. */
 const libraryConfig = z
   .object({
-    vocab_size: size,
-    hidden_size: size,
-    intermediate_size: size,
-    num_hidden_layers: size,
-    num_attention_heads: size,
+    ...bertKeys,
     head_dim: size.nullish(),
     max_position_embeddings: size.default(2048),
     type_vocab_size: size.default(2),
-    layer_norm_eps: z.number().positive().default(1e-12),
     hidden_act: z.string().default("silu"),
     is_decoder: z.literal(false).nullish(),
   })
@@ -102,7 +98,7 @@ function readSizes(config: unknown): Sizes {
 }
 
 function originalSizes(unparsed: unknown): Sizes {
-  const config = parseConfig(originalConfig, unparsed, "config.json");
+  const config = parseConfig(originalConfig, unparsed);
   const { n_embd: width, n_head: heads, pad_vocab_size_multiple: multiple } = config;
   return {
     width,
@@ -119,16 +115,13 @@ function originalSizes(unparsed: unknown): Sizes {
 }
 
 function librarySizes(unparsed: unknown): Sizes {
-  const config = parseConfig(libraryConfig, unparsed, "config.json");
+  const config = parseConfig(libraryConfig, unparsed);
   const { hidden_size: width, num_attention_heads: heads } = config;
   const maxPositions = config.max_position_embeddings;
   const context = { headDim: width / heads, positions: maxPositions, defaultTheta: 1000 };
   return {
-    ...{ width, heads, maxPositions },
-    inner: config.intermediate_size,
-    layers: config.num_hidden_layers,
-    activation: activation(config.hidden_act, "config.json: hidden_act"),
-    eps: config.layer_norm_eps,
+    ...layerSizes(config),
+    maxPositions,
     vocabSize: config.vocab_size,
     types: config.type_vocab_size,
     rope: readRope(unparsed, context),

@@ -17,7 +17,7 @@ export const qwen2: ModelFamily = {
   weightPrefixes: ["model."],
   instructionPrompt: spacedInstruction,
   load(config, weights) {
-    parseConfig(configSchema, config, "config.json");
+    parseConfig(configSchema, config);
     return new LlamaDecoder(
       {
         ...readLlamaSizes(config, { theta: 10_000 }),

@@ -97,5 +97,5 @@ function load(config: unknown, weights: Weights): LlamaDecoder {
 }
 
 function parse(config: unknown) {
-  return parseConfig(configSchema, config, "config.json");
+  return parseConfig(configSchema, config);
 }

@@ -30,11 +30,11 @@ const ownConfig = z.object({
 });
 
 function loadEncoder(config: unknown, weights: Weights): Encoder {
-  const { pad_token_id: padId } = parseConfig(ownConfig, config, "config.json");
+  const { pad_token_id: padId } = parseConfig(ownConfig, config);
   return bertEncoder(parse(config), weights, {
     first: padId + 1,
     rule: (batch) => positionsAfterPadding(batch, padId),
   });
 }
 
-const parse = (config: unknown) => parseConfig(bertConfig, config, "config.json");
+const parse = (config: unknown) => parseConfig(bertConfig, config);

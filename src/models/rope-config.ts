@@ -81,11 +81,7 @@ interface RopeContext {
 
 /** The one rotary embedding of config.json, in either spelling. Throws CheckpointError naming what is not supported. */
 export function readRope(config: unknown, context: RopeContext): Rope {
-  const { rope_theta, rope_scaling, rope_parameters } = parseConfig(
-    ropeFile,
-    config,
-    "config.json",
-  );
+  const { rope_theta, rope_scaling, rope_parameters } = parseConfig(ropeFile, config);
   const settings = rope_scaling ?? rope_parameters ?? { rope_type: "default" };
   const theta = rope_parameters?.rope_theta ?? rope_theta ?? undefined;
   return ropeOf(settings, { ...context, defaultTheta: theta ?? context.defaultTheta });

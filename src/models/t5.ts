@@ -56,8 +56,7 @@ export const t5: ModelFamily = {
   defaultPooling: "mean",
   weightPrefixes: [],
   needsFloat32: true,
-  load: (config, weights) =>
-    new T5Encoder(parseConfig(configSchema, config, "config.json"), weights),
+  load: (config, weights) => new T5Encoder(parseConfig(configSchema, config), weights),
 };
 
 class T5Encoder implements Encoder {
