@@ -19,7 +19,7 @@ export interface DistanceBuckets {
 }
 
 /** [2 * span, width] what the projections of queries and keys are applied to for distances. */
-type RelativeEmbeddings = () => Tensor;
+export type RelativeEmbeddings = () => Tensor;
 
 /** What all layers share in a forward. */
 interface DisentangledRows {
