@@ -8,6 +8,7 @@ import { statSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { version } from "./package.json";
+import { byteText } from "./src/hub/byte-text.ts";
 import { writeExecutable } from "./vendor/bundle.ts";
 import { commitOf } from "./vendor/commit.ts";
 import { licensesText } from "./vendor/components.ts";
@@ -51,18 +52,14 @@ async function build(target: Target, out: string): Promise<Product> {
     writeExecutable({ target, runtime, commit, files: embedded, licenses, out }),
   );
   for (const { name, bytes, path } of embedded) {
-    say(`  ${name}: ${megabytes(bytes)}, ${megabytes(statSync(path).size)} inside`);
+    say(`  ${name}: ${byteText(bytes)}, ${byteText(statSync(path).size)} inside`);
   }
   sayFile(out);
   return { target, executable: out, components };
 }
 
 function sayFile(path: string): void {
-  say(`${path}: ${megabytes(statSync(path).size)}`);
-}
-
-function megabytes(bytes: number): string {
-  return `${(bytes / 1e6).toFixed(1)} MB`;
+  say(`${path}: ${byteText(statSync(path).size)}`);
 }
 
 function buildPath(target: Target): string {

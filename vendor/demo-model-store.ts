@@ -1,7 +1,7 @@
-import type { Environment } from "../src/cli/parse.ts";
 import { parseFlags, readCommandLine } from "../src/cli/parse.ts";
 import { UsageError } from "../src/cli/usage-error.ts";
 import { localStore } from "../src/hub/places.ts";
+import type { Environment } from "../src/native/environment.ts";
 
 interface ModelWish {
   readonly modelsDir?: string | undefined;

@@ -1,13 +1,14 @@
 /** `mlxcel arch`: the families of models that load. */
 import { z } from "zod";
 import type { FamilyDescription } from "../models/describe-families.ts";
+import type { Environment } from "../native/environment.ts";
 import { colourWanted } from "../serving/log.ts";
 import { outputFlags } from "./command-flags.ts";
 import { flag, flagsOf, type FlagTable } from "./flag-table.ts";
 import { flagsSchema } from "./flags.ts";
 import { commandHelp } from "./help.ts";
 import { writeAnswer } from "./output.ts";
-import { readCommandLine, type Environment } from "./parse.ts";
+import { readCommandLine } from "./parse.ts";
 import { tableText } from "./table.ts";
 
 const schema = z.object({

@@ -1,6 +1,7 @@
 /** `mlxcel bench`: what a server does under load, alone or beside others. */
 import { z } from "zod";
 import { DEFAULT_MODEL } from "../hub/resolve.ts";
+import type { Environment } from "../native/environment.ts";
 import { colourWanted } from "../serving/log.ts";
 import { runBench, type Report } from "./bench/bench-run.ts";
 import { startOwnServer } from "./bench/own-server.ts";
@@ -13,7 +14,7 @@ import { flagsSchema } from "./flags.ts";
 import { commandHelp } from "./help.ts";
 import { namedModel } from "./named-model.ts";
 import { remark, writeAnswer } from "./output.ts";
-import { readCommandLine, type Environment } from "./parse.ts";
+import { readCommandLine } from "./parse.ts";
 import { UsageError } from "./usage-error.ts";
 import { commaList, text, wholeNumber } from "./values.ts";
 

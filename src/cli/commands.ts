@@ -1,5 +1,5 @@
+import type { Environment } from "../native/environment.ts";
 import type { FlagTable } from "./flag-table.ts";
-import type { Environment } from "./parse.ts";
 
 /** A command that was loaded. */
 interface Command {

@@ -1,17 +1,19 @@
 /** `mlxcel doctor`: what this machine, the native library and the local store look like. */
 import { availableParallelism, cpus, freemem, release, totalmem } from "node:os";
 import { z } from "zod";
+import { memoryText } from "../hub/byte-text.ts";
 import { placesOf } from "../hub/places.ts";
 import { storedModels } from "../hub/store.ts";
 import { checkDecoding } from "../media/decoding.ts";
 import { cacheFolder } from "../native/cache-folder.ts";
+import type { Environment } from "../native/environment.ts";
 import { LibraryError } from "../native/library-error.ts";
 import { outputFlags } from "./command-flags.ts";
 import { flag, flagsOf, type FlagTable } from "./flag-table.ts";
 import { flagsSchema } from "./flags.ts";
 import { commandHelp } from "./help.ts";
 import { type MatmulRate, measureMatmul } from "./matmul-rate.ts";
-import { type Environment, parseFlags, readCommandLine } from "./parse.ts";
+import { parseFlags, readCommandLine } from "./parse.ts";
 import { storedModelNamed } from "./stored-model.ts";
 import { VERSION } from "./version.ts";
 
@@ -144,7 +146,7 @@ export function describeReport(report: DoctorReport): string {
     ["platform", report.platform],
     ["cpu", `${cpu.model}, ${cpu.cores} cores`],
     ["device", `${device.kind}${device.name ? ` (${device.name})` : ""}: ${device.reason}`],
-    ["memory", `${gib(memory.totalBytes)}, ${gib(memory.freeBytes)} free`],
+    ["memory", `${memoryText(memory.totalBytes)}, ${memoryText(memory.freeBytes)} free`],
     ["native library", report.nativeLibrary],
     [
       "f32 matmul",
@@ -169,10 +171,6 @@ function modelLine({ name, kind, family, fault }: ExaminedModel): string {
 
 function rate(gflops: number): string {
   return `${gflops.toFixed(0)} GFLOP/s`;
-}
-
-function gib(bytes: number): string {
-  return `${(bytes / 2 ** 30).toFixed(1)} GiB`;
 }
 
 /** The command: prints the report and gives the exit code, 1 when the native library cannot be used. */

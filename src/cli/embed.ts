@@ -2,6 +2,7 @@
 import { z } from "zod";
 import { totalTokens } from "../dialects/answer-bytes.ts";
 import { openaiEmbeddings } from "../dialects/openai/embeddings.ts";
+import type { Environment } from "../native/environment.ts";
 import { colourWanted } from "../serving/log.ts";
 import type { EmbedResult } from "../worker/job.ts";
 import { embedInChunks } from "./chunks.ts";
@@ -11,7 +12,7 @@ import { commandHelp } from "./help.ts";
 import { asUsage, LocalModel } from "./local-model.ts";
 import { npyFile } from "./npy.ts";
 import { remark, terminalColumns, withNewline, withProgress, writeAnswer } from "./output.ts";
-import { readCommandLine, type Environment } from "./parse.ts";
+import { readCommandLine } from "./parse.ts";
 import { shortText, tableText } from "./table.ts";
 import { readItems, textOf } from "./text-file.ts";
 import { UsageError } from "./usage-error.ts";

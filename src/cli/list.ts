@@ -3,12 +3,13 @@ import { z } from "zod";
 import { byteText } from "../hub/byte-text.ts";
 import { localStore } from "../hub/places.ts";
 import { storedModels } from "../hub/store.ts";
+import type { Environment } from "../native/environment.ts";
 import { colourWanted } from "../serving/log.ts";
 import { outputFlags, storeFlags } from "./command-flags.ts";
 import { flag, flagsOf, type FlagTable } from "./flag-table.ts";
 import { commandHelp } from "./help.ts";
 import { remark, writeAnswer } from "./output.ts";
-import { readCommandLine, type Environment } from "./parse.ts";
+import { readCommandLine } from "./parse.ts";
 import { type StoredModel, storedModelNamed } from "./stored-model.ts";
 import { tableText } from "./table.ts";
 

@@ -2,6 +2,7 @@
 import { kindOf, readCheckpoint } from "../checkpoint/checkpoint.ts";
 import type { ParseContext } from "../dialects/dialect.ts";
 import { DEFAULT_MODEL } from "../hub/resolve.ts";
+import type { Environment } from "../native/environment.ts";
 import type { Logger } from "../serving/log.ts";
 import type { Provider } from "../serving/provider.ts";
 import { RankingEmbedder } from "../serving/ranking-embedder.ts";
@@ -10,7 +11,6 @@ import type { EmbedJob, RerankJob, ResultOf } from "../worker/job.ts";
 import type { WorkerSettings } from "../worker/protocol.ts";
 import { hostOf } from "./model-host.ts";
 import { type HubFlags, namedModel } from "./named-model.ts";
-import type { Environment } from "./parse.ts";
 import { UsageError } from "./usage-error.ts";
 
 interface LocalModelFlags extends HubFlags {

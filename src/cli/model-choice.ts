@@ -2,9 +2,9 @@
 import { realpathSync } from "node:fs";
 import { kindOf, readCheckpoint, type CheckpointKind } from "../checkpoint/checkpoint.ts";
 import { DEFAULT_MODEL, type ResolvedModel } from "../hub/resolve.ts";
+import type { Environment } from "../native/environment.ts";
 import type { Flags } from "./flags.ts";
 import { namedModel } from "./named-model.ts";
-import type { Environment } from "./parse.ts";
 import { UsageError } from "./usage-error.ts";
 
 export interface ChosenModel {

@@ -1,7 +1,7 @@
 /** From the name that a flag gives to the model, downloaded in the sight of the user if need be. */
 import { type ResolvedModel, resolveModel, type ResolveOptions } from "../hub/resolve.ts";
+import type { Environment } from "../native/environment.ts";
 import { DownloadDisplay } from "./download-display.ts";
-import type { Environment } from "./parse.ts";
 
 export interface HubFlags {
   readonly modelsDir?: string | undefined;

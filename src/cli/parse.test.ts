@@ -1,8 +1,9 @@
 import { describe, expect, test } from "bun:test";
+import type { Environment } from "../native/environment.ts";
 import { spellings } from "./flag-table.ts";
 import { FLAGS } from "./flags.ts";
 import { IGNORED_FLAGS, UNAVAILABLE_FLAGS } from "./foreign-flags.ts";
-import { parseFlags, type Environment } from "./parse.ts";
+import { parseFlags } from "./parse.ts";
 import { UsageError } from "./usage-error.ts";
 
 function flags(line: string, env: Environment = {}) {

@@ -1,11 +1,10 @@
 import type { z } from "zod";
+import type { Environment } from "../native/environment.ts";
 import { spellings, type Flag, type FlagTable } from "./flag-table.ts";
 import { SERVE, type Flags } from "./flags.ts";
 import type { Follows, UnavailableFlag } from "./foreign-flags.ts";
 import { nearest } from "./nearest.ts";
 import { UsageError } from "./usage-error.ts";
-
-export type Environment = Readonly<Record<string, string | undefined>>;
 
 export interface ParsedFlags<T = Flags> {
   readonly flags: T;

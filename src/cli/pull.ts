@@ -1,13 +1,14 @@
 /** `mlxcel pull`: models from the hub into the local store. */
 import { z } from "zod";
 import { pullModel } from "../hub/resolve.ts";
+import type { Environment } from "../native/environment.ts";
 import { hubFlags } from "./command-flags.ts";
 import { flagsOf, type FlagTable } from "./flag-table.ts";
 import { flagsSchema } from "./flags.ts";
 import { commandHelp } from "./help.ts";
 import { withDownloads } from "./named-model.ts";
 import { writeAnswer } from "./output.ts";
-import { readCommandLine, type Environment } from "./parse.ts";
+import { readCommandLine } from "./parse.ts";
 import { UsageError } from "./usage-error.ts";
 
 const schema = z.object({ ...hubFlags, help: flagsSchema.shape.help });

@@ -1,13 +1,14 @@
 /** `mlxcel quantize`: a copy of a model with smaller weights. */
 import { z } from "zod";
 import { packing } from "../checkpoint/quantization.ts";
-import { hubFlags, resourceFlags } from "./command-flags.ts";
 import { byteText } from "../hub/byte-text.ts";
+import type { Environment } from "../native/environment.ts";
+import { hubFlags, resourceFlags } from "./command-flags.ts";
 import { flag, flagsOf, type FlagTable } from "./flag-table.ts";
 import { commandHelp } from "./help.ts";
 import { namedModel } from "./named-model.ts";
 import { countOf, Progress } from "./progress.ts";
-import { readCommandLine, type Environment } from "./parse.ts";
+import { readCommandLine } from "./parse.ts";
 import { UsageError } from "./usage-error.ts";
 import { oneOf, text, wholeNumber } from "./values.ts";
 

@@ -7,12 +7,13 @@ import { parseModelName } from "../hub/model-name.ts";
 import { localStore } from "../hub/places.ts";
 import { findModel } from "../hub/resolve.ts";
 import { partialDirectory, removeStored, sizeOf, storedModels } from "../hub/store.ts";
+import type { Environment } from "../native/environment.ts";
 import { storeFlags } from "./command-flags.ts";
 import { flag, flagsOf, type FlagTable } from "./flag-table.ts";
 import { commandHelp } from "./help.ts";
 import { nearest } from "./nearest.ts";
 import { remark } from "./output.ts";
-import { readCommandLine, type Environment } from "./parse.ts";
+import { readCommandLine } from "./parse.ts";
 import { UsageError } from "./usage-error.ts";
 import { onOff } from "./values.ts";
 

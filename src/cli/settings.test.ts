@@ -2,7 +2,8 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { parseFlags, type Environment } from "./parse.ts";
+import type { Environment } from "../native/environment.ts";
+import { parseFlags } from "./parse.ts";
 import { resolveSettings } from "./settings.ts";
 import { UsageError } from "./usage-error.ts";
 

@@ -1,10 +1,11 @@
 import type { Listen, Tls } from "../http/server.ts";
+import type { Environment } from "../native/environment.ts";
 import type { LogLevel } from "../serving/log.ts";
 import type { WorkerSettings } from "../worker/protocol.ts";
 import { readFlagFile } from "./flag-file.ts";
 import type { Flags } from "./flags.ts";
 import { chooseModels, type ChosenModel } from "./model-choice.ts";
-import type { Environment, ParsedFlags } from "./parse.ts";
+import type { ParsedFlags } from "./parse.ts";
 import { UsageError } from "./usage-error.ts";
 
 /** Everything the server needs to start, with names resolved and conflicts ruled out. */

@@ -6,12 +6,13 @@ import { lastUsed, type Manifest, readManifest } from "../hub/manifest.ts";
 import { parseModelName } from "../hub/model-name.ts";
 import { localStore } from "../hub/places.ts";
 import { findModel } from "../hub/resolve.ts";
+import type { Environment } from "../native/environment.ts";
 import { hubFlags, outputFlags, storeFlags } from "./command-flags.ts";
 import { flag, flagsOf, type FlagTable } from "./flag-table.ts";
 import { commandHelp } from "./help.ts";
 import { type ModelReport, reportOf } from "./model-report.ts";
 import { terminalColumns, writeAnswer } from "./output.ts";
-import { readCommandLine, type Environment } from "./parse.ts";
+import { readCommandLine } from "./parse.ts";
 import { shortText } from "./table.ts";
 import { UsageError } from "./usage-error.ts";
 

@@ -5,7 +5,7 @@ import { CheckpointError } from "../checkpoint/error.ts";
 import { lastUsed, type Manifest, readManifest } from "../hub/manifest.ts";
 import { findModel, type ResolvedModel } from "../hub/resolve.ts";
 import { modelIn, sizeOf } from "../hub/store.ts";
-import type { Environment } from "./parse.ts";
+import type { Environment } from "../native/environment.ts";
 
 export interface StoredModel {
   readonly name: string;

@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
+import { jsonOf } from "./json-text.ts";
 
 const ADAPTER_CONFIG = "adapter_config.json";
 
@@ -23,12 +24,4 @@ export function adapterBase(directory: string): AdapterBase | undefined {
   if (!parsed.success) throw new Error(`${path} does not name its base_model_name_or_path`);
   const { base_model_name_or_path: name, revision } = parsed.data;
   return { name, revision: revision || undefined };
-}
-
-function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined; // which no schema takes
-  }
 }

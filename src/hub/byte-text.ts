@@ -1,6 +1,6 @@
 const UNITS = ["B", "kB", "MB", "GB", "TB"] as const;
 
-/** A size for people, in decimal units as the hub and the Finder show them: `90.9 MB`. */
+/** The size of a file for people, in decimal units as the hub and the Finder show them: `90.9 MB`. */
 export function byteText(bytes: number): string {
   let value = bytes;
   let unit = 0;
@@ -9,4 +9,11 @@ export function byteText(bytes: number): string {
     unit++;
   }
   return `${unit === 0 ? value : value.toFixed(1)} ${UNITS[unit]}`;
+}
+
+/** An amount of memory for people, in the units that memory is sold in: `15.6 GiB`. */
+export function memoryText(bytes: number): string {
+  return bytes < 2 ** 30
+    ? `${Math.ceil(bytes / 2 ** 20)} MiB`
+    : `${(bytes / 2 ** 30).toFixed(1)} GiB`;
 }

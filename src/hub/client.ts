@@ -4,6 +4,7 @@
  */
 import { z } from "zod";
 import { hubRefusal, type HubTarget } from "./hub-refusal.ts";
+import { jsonOf } from "./json-text.ts";
 import { type StoredFile } from "./manifest.ts";
 import { TransientError, withRetries } from "./retry.ts";
 
@@ -263,14 +264,6 @@ function hostOf(url: string): string {
 function codeOf(error: unknown): string {
   const hasCode = typeof error === "object" && error !== null && "code" in error;
   return hasCode && typeof error.code === "string" ? error.code : "network error";
-}
-
-function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined; // which no schema takes
-  }
 }
 
 /** `<url>; rel="next"`, one of the links of RFC 8288. */

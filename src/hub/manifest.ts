@@ -2,6 +2,7 @@
 import { renameSync, statSync, utimesSync, writeFileSync, existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
+import { jsonOf } from "./json-text.ts";
 
 const MANIFEST_FILE = ".mlxcel.json";
 
@@ -33,14 +34,6 @@ export function readManifest(directory: string): Manifest | undefined {
   const parsed = manifestSchema.safeParse(jsonOf(readFileSync(path, "utf8")));
   if (parsed.success) return parsed.data;
   throw new Error(`${path} is damaged; delete ${directory} and download the model again`);
-}
-
-function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined; // which no schema takes
-  }
 }
 
 export function writeManifest(directory: string, manifest: Manifest): void {

@@ -2,8 +2,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { join, resolve } from "node:path";
-
-export type Environment = Readonly<Record<string, string | undefined>>;
+import type { Environment } from "../native/environment.ts";
 
 /** Where repositories are looked for. */
 export interface Places {

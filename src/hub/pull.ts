@@ -1,6 +1,7 @@
 /** From the name of a repository to its files in the local store. */
 import { existsSync, mkdirSync, rmSync, statfsSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
+import type { Environment } from "../native/environment.ts";
 import { byteText } from "./byte-text.ts";
 import { HubClient, type HubCommit } from "./client.ts";
 import { exclusively } from "./exclusive.ts";
@@ -9,7 +10,6 @@ import { install, recoverPrevious } from "./install.ts";
 import { type Manifest, readManifest, type StoredFile, writeManifest } from "./manifest.ts";
 import { isSafePath, type ModelName } from "./model-name.ts";
 import { bytesPresent, completeFile } from "./part-file.ts";
-import type { Environment } from "./places.ts";
 import { checkpointFiles, ggufFile, moduleFolders } from "./selection.ts";
 import { lockFile, partialDirectory } from "./store.ts";
 

@@ -1,6 +1,7 @@
 /** Which files of a repository a model needs: not its exports to other runtimes, its pictures or its training logs. */
 import { z } from "zod";
 import { chooseGguf, ggufModels } from "./gguf-choice.ts";
+import { jsonOf } from "./json-text.ts";
 import type { StoredFile } from "./manifest.ts";
 import { isSafePath } from "./model-name.ts";
 
@@ -38,7 +39,7 @@ const modulesFile = z.array(z.looseObject({ path: z.string().default("") }));
 
 /** Paths of the module folders, from the text of modules.json. Throws Error where one leads out of the repository. */
 export function moduleFolders(modulesJson: string, repository: string): string[] {
-  const parsed = modulesFile.safeParse(JSON.parse(modulesJson));
+  const parsed = modulesFile.safeParse(jsonOf(modulesJson));
   if (!parsed.success) throw new Error(`model ${repository}: its modules.json lists no modules`);
   const folders = parsed.data
     .map(({ path }) => path.replace(/\/+$/, ""))

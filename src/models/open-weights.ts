@@ -6,6 +6,7 @@ import { readQuantization } from "../checkpoint/quantization.ts";
 import type { TensorFiles } from "../checkpoint/tensor-files.ts";
 import { SafetensorsFiles } from "../checkpoint/weight-files.ts";
 import { type WeightFacts, Weights, type WeightsOptions } from "../checkpoint/weights.ts";
+import { memoryText } from "../hub/byte-text.ts";
 import type { ModelFamily } from "./family.ts";
 
 /** On CPU half-precision arithmetic is slower and less exact than f32. */
@@ -71,12 +72,8 @@ export function leavesRoom(float32Bytes: number, freeBytes: number): boolean {
 
 function dequantizationNote(weights: Weights, freeBytes: number): string {
   const { storedDtype, float32Bytes, stayQuantized } = weights;
-  const sizes = `${mebibytes(float32Bytes)} in f32, ${mebibytes(freeBytes)} of memory free`;
+  const sizes = `${memoryText(float32Bytes)} in f32, ${memoryText(freeBytes)} of memory free`;
   return stayQuantized
     ? `${storedDtype} weights stay quantised, which is slow on the CPU (${sizes}; --cpu-dequantize on makes them dense)`
     : `${storedDtype} weights de-quantised once for the CPU (${sizes}; --cpu-dequantize off keeps them small)`;
-}
-
-function mebibytes(bytes: number): string {
-  return `${Math.ceil(bytes / 2 ** 20)} MiB`;
 }

@@ -1,7 +1,6 @@
 import { homedir } from "node:os";
 import { join, resolve } from "node:path";
-
-export type Environment = Readonly<Record<string, string | undefined>>;
+import type { Environment } from "./environment.ts";
 
 /** Where the executable keeps its unpacked native set: `MLXCEL_CACHE_DIR`, else the place that the system has for it. */
 export function cacheFolder(env: Environment, platform: NodeJS.Platform): string {

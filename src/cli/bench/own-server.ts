@@ -1,7 +1,7 @@
 /** `mlxcel serve` in a process of its own, as a user would start it. */
 import { basename } from "node:path";
 import { ownCommand } from "../../entries.ts";
-import type { Environment } from "../parse.ts";
+import type { Environment } from "../../native/environment.ts";
 import { freePort, startServer, type StartedServer } from "./started-server.ts";
 
 /** Load tests need more than the default of 8. */

@@ -1,5 +1,5 @@
 /** Servers that are started for a comparison and ended after it. */
-import type { Environment } from "../parse.ts";
+import type { Environment } from "../../native/environment.ts";
 import { embed, type Target } from "./target.ts";
 
 const POLL_MS = 5;

@@ -1,5 +1,6 @@
 /** A server under test, and what it answers outside of the measurements. */
 import { z } from "zod";
+import { jsonOf } from "../../hub/json-text.ts";
 import { UsageError } from "../usage-error.ts";
 import type { BenchRequest } from "./scenarios.ts";
 
@@ -151,13 +152,4 @@ async function post(target: Target, url: string, body: string): Promise<unknown>
   throw new Error(
     `target ${target.name}: ${path} answers ${response.status}: ${answer.slice(0, 200).replace(/\s+/g, " ")}`,
   );
-}
-
-/** undefined where it is no JSON: no schema takes that. */
-function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

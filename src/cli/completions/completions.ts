@@ -1,11 +1,12 @@
 /** `mlxcel completions`: what a shell needs to complete the command line. */
 import { z } from "zod";
+import type { Environment } from "../../native/environment.ts";
 import { COMMANDS } from "../commands.ts";
 import { flagsOf, type FlagTable } from "../flag-table.ts";
 import { flagsSchema } from "../flags.ts";
 import { commandHelp } from "../help.ts";
 import { writeAnswer } from "../output.ts";
-import { readCommandLine, type Environment } from "../parse.ts";
+import { readCommandLine } from "../parse.ts";
 import { UsageError } from "../usage-error.ts";
 import { bashCompletions } from "./bash.ts";
 import { completedFlags, type CompletedCommand } from "./completed-command.ts";
