@@ -2,7 +2,6 @@
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { freePort, startServer, type StartedServer } from "../../src/cli/bench/started-server.ts";
-import type { Target } from "../../src/cli/bench/target.ts";
 import type { BenchModels } from "./models.ts";
 
 const env = {
@@ -44,37 +43,21 @@ export function startOnnxruntime(
   });
 }
 
-/** The llama-server in PATH with a GGUF file of the embedder. */
-export function startLlamaEmbedder(gguf: string): Promise<StartedServer> {
-  return startLlama(["--embedding", "--pooling", "mean", "-m", gguf]);
-}
-
-/** The same with one of the reranker: llama-server ranks in a process of its own. */
-export function startLlamaReranker(gguf: string): Promise<StartedServer> {
-  return startLlama(["--reranking", "-m", gguf], isHealthy);
-}
-
 const LLAMA_SLOTS = 32;
 const LLAMA_BATCH_TOKENS = 4096;
 
-function startLlama(
-  flags: readonly string[],
-  isReady?: (target: Target) => Promise<boolean>,
-): Promise<StartedServer> {
+/**
+ * The llama-server in PATH with a GGUF file of the embedder. It is not asked to rank: llama.cpp leaves out the dense
+ * layer before a BERT classifier and takes both texts of a pair as the first, so its scores are others.
+ */
+export function startLlama(gguf: string): Promise<StartedServer> {
   const port = freePort();
   const threads = `${availableParallelism()}`;
   const command = [
-    ...["llama-server", "--host", "127.0.0.1", "--port", `${port}`, ...flags],
+    ...["llama-server", "--host", "127.0.0.1", "--port", `${port}`, "-m", gguf],
+    ...["--embedding", "--pooling", "mean"],
     ...["-t", threads, "-tb", threads, "-np", `${LLAMA_SLOTS}`, "-c", `${LLAMA_SLOTS * 512}`],
     ...["-b", `${LLAMA_BATCH_TOKENS}`, "-ub", `${LLAMA_BATCH_TOKENS}`, "--no-webui"],
   ];
-  return startServer({ name: "llama-server", command, port, env, ...(isReady && { isReady }) });
-}
-
-async function isHealthy({ url }: Target): Promise<boolean> {
-  try {
-    return (await fetch(`${url}/health`)).ok;
-  } catch {
-    return false; // not listening yet
-  }
+  return startServer({ name: "llama-server", command, port, env });
 }

@@ -3,11 +3,11 @@
  * Nothing is asserted but that all of them give the same vectors and scores.
  *
  *     npm run bench -- [--scenarios a1,b1] [--rounds 3] [--seconds 5] [--json FILE]
- *                      [--gguf embedder.gguf] [--reranker-gguf reranker.gguf] [--target name=URL …]
+ *                      [--gguf embedder.gguf] [--target name=URL …]
  *
  * sentence-transformers and ONNX Runtime, each behind FastAPI, are installed on first use; MLXCEL_BENCH_PYTHON may name
- * a Python that has the packages of requirements.txt. A llama-server in PATH takes part when --gguf names the embedder
- * of build/bench, converted to f32; it ranks when --reranker-gguf names the reranker. Other servers, such as
+ * a Python that has the packages of requirements.txt. A llama-server in PATH takes part, but for reranking, when --gguf
+ * names the embedder of build/bench, converted to f32 by convert_hf_to_gguf.py of llama.cpp. Other servers, such as
  * text-embeddings-inference or infinity, take part as --target when they serve the models of build/bench.
  */
 import { parseArgs } from "node:util";
@@ -19,12 +19,7 @@ import { SCENARIOS } from "../../src/cli/bench/scenarios.ts";
 import { parseTarget, type Target } from "../../src/cli/bench/target.ts";
 import { writeModels } from "./models.ts";
 import { peerPython } from "./peer-python.ts";
-import {
-  startLlamaEmbedder,
-  startLlamaReranker,
-  startOnnxruntime,
-  startSentenceTransformers,
-} from "./peers.ts";
+import { startLlama, startOnnxruntime, startSentenceTransformers } from "./peers.ts";
 
 const { values } = parseArgs({
   options: {
@@ -33,7 +28,6 @@ const { values } = parseArgs({
     seconds: { type: "string", default: "5" },
     model: { type: "string", default: DEFAULT_MODEL },
     gguf: { type: "string" },
-    "reranker-gguf": { type: "string" },
     target: { type: "string", multiple: true, default: [] },
     json: { type: "string" },
   },
@@ -45,9 +39,9 @@ if (scenarios.length !== chosen.length) throw new Error(`--scenarios ${values.sc
 
 await using servers = new AsyncDisposableStack();
 
-/** llama-server as one target, where it can take part. */
+/** llama-server, where it can take part. */
 async function llamaTargets(): Promise<Target[]> {
-  const { gguf, "reranker-gguf": rerankerGguf } = values;
+  const { gguf } = values;
   const lacks = [
     ...(Bun.which("llama-server") ? [] : ["no llama-server in PATH"]),
     ...(gguf === undefined ? ["no --gguf FILE"] : []),
@@ -56,10 +50,7 @@ async function llamaTargets(): Promise<Target[]> {
     console.error(`llama-server takes no part: ${lacks.join(" and ")}`);
     return [];
   }
-  const { target } = servers.use(await startLlamaEmbedder(gguf));
-  if (rerankerGguf === undefined) return [target];
-  const ranker = servers.use(await startLlamaReranker(rerankerGguf)).target;
-  return [{ ...target, rerankUrl: ranker.url, pids: [...target.pids, ...ranker.pids] }];
+  return [servers.use(await startLlama(gguf)).target];
 }
 
 /** What is not measured per scenario. */
