@@ -2,9 +2,15 @@ import { createHash } from "node:crypto";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-const VENV = join(import.meta.dir, ".venv");
-const REQUIREMENTS = join(import.meta.dir, "requirements.txt");
-const STAMP = join(VENV, "requirements.sha256");
+/** Python packages that cannot share an environment, and what names a Python that has them already. */
+const ENVIRONMENTS = {
+  peers: { setting: "MLXCEL_BENCH_PYTHON", requirements: "requirements.txt", folder: ".venv" },
+  infinity: {
+    setting: "MLXCEL_BENCH_INFINITY_PYTHON",
+    requirements: "infinity-requirements.txt",
+    folder: ".venv-infinity",
+  },
+} as const;
 
 function run(command: string[]): void {
   const { exitCode } = Bun.spawnSync(command, { stdout: "inherit", stderr: "inherit" });
@@ -12,18 +18,22 @@ function run(command: string[]): void {
 }
 
 /**
- * A Python that has the peers' packages: that of MLXCEL_BENCH_PYTHON, else that of a virtual environment which is made
+ * A Python that has these packages: that of the environment variable, else that of a virtual environment which is made
  * on first use (several GB).
  */
-export function peerPython(): string {
-  const given = process.env["MLXCEL_BENCH_PYTHON"];
+export function peerPython(packages: keyof typeof ENVIRONMENTS): string {
+  const { setting, requirements, folder } = ENVIRONMENTS[packages];
+  const given = process.env[setting];
   if (given) return given;
-  const wanted = createHash("sha256").update(readFileSync(REQUIREMENTS)).digest("hex");
-  const python = join(VENV, "bin", "python");
-  if (existsSync(STAMP) && readFileSync(STAMP, "utf8") === wanted) return python;
-  console.error("installing the peers' Python packages (several GB); this takes some minutes");
-  run(["python3", "-m", "venv", VENV]);
-  run([python, "-m", "pip", "install", "--quiet", "-r", REQUIREMENTS]);
-  writeFileSync(STAMP, wanted);
+  const list = join(import.meta.dir, requirements);
+  const venv = join(import.meta.dir, folder);
+  const stamp = join(venv, "requirements.sha256");
+  const wanted = createHash("sha256").update(readFileSync(list)).digest("hex");
+  const python = join(venv, "bin", "python");
+  if (existsSync(stamp) && readFileSync(stamp, "utf8") === wanted) return python;
+  console.error(`installing ${requirements} (several GB); this takes some minutes`);
+  run(["python3", "-m", "venv", venv]);
+  run([python, "-m", "pip", "install", "--quiet", "-r", list]);
+  writeFileSync(stamp, wanted);
   return python;
 }

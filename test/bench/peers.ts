@@ -1,6 +1,6 @@
 /** The servers of the comparison and how they are started. */
 import { availableParallelism } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { freePort, startServer, type StartedServer } from "../../src/cli/bench/started-server.ts";
 import type { BenchModels } from "./models.ts";
 
@@ -40,6 +40,29 @@ export function startOnnxruntime(
     command: [...command, embedderOnnx, rerankerOnnx, join(embedder, "tokenizer.json")],
     port,
     env,
+  });
+}
+
+/** `python` has the packages of infinity-requirements.txt. */
+export function startInfinity(
+  python: string,
+  { embedder, reranker }: BenchModels,
+): Promise<StartedServer> {
+  const port = freePort();
+  const [model, rerankModel] = ["embedder", "reranker"];
+  const command = [
+    ...[join(dirname(python), "infinity_emb"), "v2", "--host", "127.0.0.1", "--port", `${port}`],
+    ...["--url-prefix", "/v1", "--engine", "torch", "--device", "cpu", "--dtype", "float32"],
+    ...["--no-bettertransformer", "--no-compile", "--no-model-warmup"],
+    ...["--model-id", embedder, "--served-model-name", model],
+    ...["--model-id", reranker, "--served-model-name", rerankModel],
+  ];
+  return startServer({
+    ...{ name: "infinity", command, port, model, rerankModel },
+    env: {
+      ...{ ...env, INFINITY_ANONYMOUS_USAGE_STATS: "0", DO_NOT_TRACK: "1" },
+      OMP_NUM_THREADS: `${availableParallelism()}`,
+    },
   });
 }
 

@@ -5,10 +5,11 @@
  *     npm run bench -- [--scenarios a1,b1] [--rounds 3] [--seconds 5] [--json FILE]
  *                      [--gguf embedder.gguf] [--target name=URL …]
  *
- * sentence-transformers and ONNX Runtime, each behind FastAPI, are installed on first use; MLXCEL_BENCH_PYTHON may name
- * a Python that has the packages of requirements.txt. A llama-server in PATH takes part, but for reranking, when --gguf
+ * sentence-transformers and ONNX Runtime, each behind FastAPI, and infinity are installed on first use;
+ * MLXCEL_BENCH_PYTHON and MLXCEL_BENCH_INFINITY_PYTHON may name a Python that has the packages of requirements.txt and
+ * of infinity-requirements.txt. A llama-server in PATH takes part, but for reranking, when --gguf
  * names the embedder of build/bench, converted to f32 by convert_hf_to_gguf.py of llama.cpp. Other servers, such as
- * text-embeddings-inference or infinity, take part as --target when they serve the models of build/bench.
+ * text-embeddings-inference, take part as --target when they serve the models of build/bench.
  */
 import { parseArgs } from "node:util";
 import { DEFAULT_MODEL, findModel } from "../../src/hub/resolve.ts";
@@ -19,7 +20,7 @@ import { SCENARIOS } from "../../src/cli/bench/scenarios.ts";
 import { parseTarget, type Target } from "../../src/cli/bench/target.ts";
 import { writeModels } from "./models.ts";
 import { peerPython } from "./peer-python.ts";
-import { startLlama, startOnnxruntime, startSentenceTransformers } from "./peers.ts";
+import { startInfinity, startLlama, startOnnxruntime, startSentenceTransformers } from "./peers.ts";
 
 const { values } = parseArgs({
   options: {
@@ -67,7 +68,7 @@ function otherRows({ targets, runs }: Report): string {
   return rows.map((row) => `| ${row.join(" | ")} | |\n`).join("");
 }
 
-const python = peerPython();
+const python = peerPython("peers");
 const found = findModel(values.model, { env: process.env });
 if (!found) throw new Error(`--model ${values.model}: run mlxcel pull ${values.model} first`);
 const models = writeModels(found.directory, python);
@@ -76,6 +77,7 @@ const ours = servers.use(await startOwnServer({ model, reranker, env: process.en
 const peers = [
   servers.use(await startSentenceTransformers(python, models)).target,
   servers.use(await startOnnxruntime(python, models)).target,
+  servers.use(await startInfinity(peerPython("infinity"), models)).target,
   ...(await llamaTargets()),
   ...values.target.map(parseTarget),
 ];

@@ -16,16 +16,17 @@ interface ServerCommand {
   readonly command: readonly string[];
   readonly port: number;
   readonly env: Environment;
-  /** Default: it answers a text with a vector. */
-  readonly isReady?: (target: Target) => Promise<boolean>;
+  /** As in `Target`. */
+  readonly model?: string;
+  readonly rerankModel?: string;
 }
 
 /**
- * Starts a server and waits until it is ready.
+ * Starts a server and waits until it answers a text with a vector.
  * @throws Error one line: the last that it said, when it ends or takes too long
  */
 export async function startServer(options: ServerCommand): Promise<StartedServer> {
-  const { name, command, port, env, isReady = answers } = options;
+  const { name, command, port, env, model, rerankModel } = options;
   const startedAt = performance.now();
   const child = Bun.spawn([...command], {
     env: forServers(env),
@@ -40,8 +41,9 @@ export async function startServer(options: ServerCommand): Promise<StartedServer
     await child.exited;
     clearTimeout(timer);
   };
-  const target = { name, url: `http://127.0.0.1:${port}`, pids: [child.pid] };
-  while (!(await isReady(target))) {
+  const url = `http://127.0.0.1:${port}`;
+  const target: Target = { name, url, model, rerankModel, pids: [child.pid] };
+  while (!(await answers(target))) {
     const late = performance.now() - startedAt > STARTUP_LIMIT_MS;
     if (child.exitCode === null && child.signalCode === null && !late) {
       await Bun.sleep(POLL_MS);
