@@ -2,13 +2,13 @@ import { join } from "node:path";
 import { z } from "zod";
 import { CheckpointError } from "./error.ts";
 import { readJson } from "./json-file.ts";
-import { isFile } from "./regular-file.ts";
+import { isFile, statOf } from "./regular-file.ts";
 
 export const ADAPTER_CONFIG = "adapter_config.json";
 
-/** Whether a directory holds an adapter of another model instead of a whole one. */
-export function isAdapter(directory: string): boolean {
-  return isFile(join(directory, ADAPTER_CONFIG));
+/** Whether a directory holds an adapter of another model instead of a whole one; a GGUF file is none. */
+export function isAdapter(path: string): boolean {
+  return statOf(path)?.isDirectory() === true && isFile(join(path, ADAPTER_CONFIG));
 }
 
 /** Numbers by the end of the names of the layers that they are for. */

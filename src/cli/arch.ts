@@ -48,7 +48,7 @@ export async function arch(args: readonly string[], env: Environment): Promise<n
   const families = await describedFamilies();
   const text = flags.json
     ? `${JSON.stringify(families, null, 2)}\n`
-    : familiesTable(families, colourWanted(process.stdout));
+    : familiesText(families, process.stdout.columns, colourWanted(process.stdout));
   await writeAnswer(text, undefined);
   return 0;
 }
@@ -65,12 +65,31 @@ const COLUMNS: readonly (readonly [title: string, cell: (family: FamilyDescripti
     ["published as", ({ publishedAs }) => publishedAs],
   ];
 
-function familiesTable(families: readonly FamilyDescription[], colour: boolean): string {
-  return tableText(
+/** A table; a paragraph per family on a terminal of fewer columns. */
+export function familiesText(
+  families: readonly FamilyDescription[],
+  terminalWidth: number | undefined,
+  colour: boolean,
+): string {
+  const table = tableText(
     COLUMNS.map(([title]) => ({ title, align: "left" })),
     families.map((family) => COLUMNS.map(([, cell]) => cell(family))),
     colour,
   );
+  const width = Math.max(...table.split("\n").map((line) => Bun.stringWidth(line)));
+  if (terminalWidth === undefined || width <= terminalWidth) return table;
+  return families.map((family) => familyParagraph(family, colour)).join("\n");
+}
+
+function familyParagraph(family: FamilyDescription, colour: boolean): string {
+  const [, ...others] = COLUMNS;
+  const indent = 2;
+  const column = Math.max(...others.map(([title]) => title.length)) + indent;
+  const lines = others.map(([title, cell]) => `${title.padEnd(column)}${cell(family)}`);
+  const name = colour ? `\u001b[1m${family.modelType}\u001b[22m` : family.modelType;
+  return [name, ...lines.map((line) => " ".repeat(indent) + line)]
+    .map((line) => `${line}\n`)
+    .join("");
 }
 
 /** The README's table, generated from the registry. */

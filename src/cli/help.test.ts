@@ -34,6 +34,19 @@ test.each([
   expect(Bun.stripANSI(help(true))).toBe(help(false));
 });
 
+test.each([
+  ["embed", embedHelp],
+  ["list", listHelp],
+  ["rm", rmHelp],
+  ["show", showHelp],
+])("the help of %s ends with --help itself, below the groups that say more", (_, help) => {
+  const groups = help(false)
+    .split("\n")
+    .filter((line) => /^[A-Z]\w+$/.test(line));
+  expect(groups.at(-1)).toBe("Other");
+  expect(new Set(groups).size).toBe(groups.length);
+});
+
 test("colours add nothing but colours, and only when asked for", () => {
   expect(helpText(false)).not.toContain("\u001b");
   expect(helpText(true)).toContain("\u001b");

@@ -55,7 +55,7 @@ export function commandHelp(table: FlagTable, text: HelpText, colour: boolean): 
     bold("Usage"),
     ...text.usage.map(([call, remark]) => `  ${call.padEnd(column)}${remark}`.trimEnd()),
   ];
-  for (const group of new Set(table.flags.map((flag) => flag.group))) {
+  for (const group of groupsOf(table)) {
     lines.push("", bold(group));
     for (const flag of table.flags.filter((candidate) => candidate.group === group)) {
       lines.push(...wrap(signature(flag), 2, 6).map(bold));
@@ -73,6 +73,13 @@ export function commandHelp(table: FlagTable, text: HelpText, colour: boolean): 
   }
   if (text.closing) lines.push("", ...wrap(text.closing, 0));
   return `${lines.join("\n")}\n`;
+}
+
+/** In the order of the table, but --help itself is read last. */
+function groupsOf({ flags }: FlagTable): readonly string[] {
+  const groups = [...new Set(flags.map(({ group }) => group))];
+  const isOther = (group: string) => group === "Other";
+  return [...groups.filter((group) => !isOther(group)), ...groups.filter(isOther)];
 }
 
 /** The README's table of flags, generated from the same rows. */

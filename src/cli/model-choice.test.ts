@@ -177,7 +177,10 @@ describe("contradictions", () => {
     ],
     ["-m owner/chat --reranker-model owner/ranker", "owner/chat is a chat model"],
     ["-m owner/chat --embedding-model owner/embedder", "owner/chat is a chat model"],
-    ["--embedding-model owner/ranker", "--embedding-model owner/ranker is a reranker"],
+    [
+      "--embedding-model owner/ranker",
+      "--embedding-model owner/ranker is a reranker, not an embedding model: serve it with --reranker-model",
+    ],
     ["--embedding-model owner/chat", "--embedding-model owner/chat is a chat model"],
     ["--reranker-model owner/embedder", "give --embedding-model owner/embedder --rerank"],
     ["-m owner/absent", "owner/absent not found"],

@@ -130,7 +130,10 @@ function roleOfMain(main: NamedModel, reranking: NamedModel | undefined): "embed
 function requireEmbedder(model: NamedModel): void {
   const kind = kindOfModel(model);
   if (kind === "embedding") return;
-  throw new Error(`${model.flag} ${model.name} is a ${noun(kind)}, not an embedding model`);
+  const advice = kind === "reranker" ? "serve it with --reranker-model" : "name an embedding model";
+  throw new Error(
+    `${model.flag} ${model.name} is a ${noun(kind)}, not an embedding model: ${advice}`,
+  );
 }
 
 function requireReranker(model: NamedModel): void {

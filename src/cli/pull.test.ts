@@ -296,6 +296,20 @@ describe("list, show, rm", () => {
       "mlxcel pull owner/absent downloads",
     );
     expect(hub.requestsOf("owner/absent")).toEqual([]);
+    const [, shortName = ""] = NAME.split("/");
+    for (const command of ["show", "rm"]) {
+      expect((await mlxcel(`${command} ${shortName}`)).stderr).toContain(`did you mean ${NAME}?`);
+    }
+    expect((await mlxcel(`show ${fixture("bert-lora-dora")}`)).stderr).toContain(
+      "is an adapter of fixtures/bert-mean, which is not on this machine; mlxcel pull fixtures/bert-mean downloads it",
+    );
+    expect((await mlxcel(`show ${fixture("bert-pytorch-bin")}`)).stdout).toMatch(
+      /^weights +none in safetensors/m,
+    );
+    expect((await mlxcel(`show ${fixture("rerank-qwen3")}`)).stdout).toMatch(
+      /^kind +chat; .*--reranker-model$/m,
+    );
+    expect((await mlxcel("show zzzzzzzzzzzzzzzzzz")).stderr).toContain("mlxcel list shows what is");
   });
 
   test("rm deletes what is in the store, and asks on a terminal only", async () => {

@@ -11,9 +11,9 @@ import type { Environment } from "../native/environment.ts";
 import { storeFlags } from "./command-flags.ts";
 import { flag, flagsOf, type FlagTable } from "./flag-table.ts";
 import { commandHelp } from "./help.ts";
-import { nearest } from "./nearest.ts";
 import { remark } from "./output.ts";
 import { readCommandLine } from "./parse.ts";
+import { nearestStored } from "./stored-model.ts";
 import { UsageError } from "./usage-error.ts";
 import { onOff } from "./values.ts";
 
@@ -80,7 +80,7 @@ function storedRepository(name: string, store: string, env: Environment): string
   if (elsewhere !== undefined) {
     throw new Error(`${name} is not in the store but at ${elsewhere}, which is left alone`);
   }
-  const guess = nearest(name, stored);
+  const guess = nearestStored(name, store);
   const advice = guess ? `did you mean ${guess}?` : "mlxcel list shows what is";
   throw new Error(`${name} is not in the store ${store}; ${advice}`);
 }

@@ -1,6 +1,7 @@
 /** `mlxcel show`: what a model on this machine is. */
 import { join } from "node:path";
 import { z } from "zod";
+import { adapterBase } from "../hub/adapter-base.ts";
 import { byteText } from "../hub/byte-text.ts";
 import { lastUsed, type Manifest, readManifest } from "../hub/manifest.ts";
 import { parseModelName } from "../hub/model-name.ts";
@@ -13,6 +14,7 @@ import { commandHelp } from "./help.ts";
 import { type ModelReport, reportOf } from "./model-report.ts";
 import { terminalColumns, writeAnswer } from "./output.ts";
 import { readCommandLine } from "./parse.ts";
+import { nearestStored } from "./stored-model.ts";
 import { shortText } from "./table.ts";
 import { UsageError } from "./usage-error.ts";
 
@@ -65,7 +67,14 @@ export async function show(args: readonly string[], env: Environment): Promise<n
   const { modelsDir, revision } = flags;
   const found = findModel(name, { modelsDir, revision, env });
   if (!found) {
-    throw new Error(`model ${name} is not on this machine; mlxcel pull ${name} downloads it`);
+    const guess = nearestStored(name, localStore({ modelsDir, env }));
+    throw new Error(`model ${name} is not on this machine; ${adviceOn(name, guess)}`);
+  }
+  const missingBase = found.base === undefined ? adapterBase(found.directory)?.name : undefined;
+  if (missingBase !== undefined) {
+    throw new Error(
+      `${name} is an adapter of ${missingBase}, which is not on this machine; ${adviceOn(missingBase)}`,
+    );
   }
   const repository = parseModelName(found.name)?.repository;
   const stored = repository && join(localStore({ modelsDir, env }), repository);
@@ -78,6 +87,12 @@ export async function show(args: readonly string[], env: Environment): Promise<n
   };
   await writeAnswer(flags.json ? jsonOf(model) : linesOf(model), undefined);
   return 0;
+}
+
+/** @param guess a model of the store with a similar name */
+function adviceOn(name: string, guess?: string): string {
+  if (parseModelName(name)?.repository.includes("/")) return `mlxcel pull ${name} downloads it`;
+  return guess === undefined ? "mlxcel list shows what is" : `did you mean ${guess}?`;
 }
 
 function jsonOf({ manifest, lastUsed: used, ...model }: ShownModel): string {
@@ -111,12 +126,9 @@ function checkpointRows(report: ModelReport): Row[] {
   const { kind, family, architecture, dim, maxLength, pooling, normalized } = report;
   const isEmbedder = kind === "embedding";
   return [
-    ["kind", kind],
+    ["kind", kind === "chat" ? "chat; a Qwen3 reranker is served by --reranker-model" : kind],
     ["family", `${family}${architecture ? ` (${architecture})` : ""}`],
-    [
-      "weights",
-      `${report.dtype}${report.parameters === null ? "" : `, ${countText(report.parameters)} parameters`}`,
-    ],
+    ["weights", weightsText(report)],
     ...(dim === null ? [] : [["dim", String(dim)] as const]),
     ...(maxLength === null ? [] : [["max length", `${maxLength} tokens`] as const]),
     ...(isEmbedder
@@ -129,6 +141,11 @@ function checkpointRows(report: ModelReport): Row[] {
       : []),
     ...promptRows(report),
   ];
+}
+
+function weightsText({ dtype, parameters }: ModelReport): string {
+  if (parameters === 0) return "none in safetensors, so it cannot be loaded";
+  return `${dtype}${parameters === null ? "" : `, ${countText(parameters)} parameters`}`;
 }
 
 function promptRows({ prompts, defaultPrompt }: ModelReport): Row[] {

@@ -4,8 +4,9 @@ import { kindOf, readCheckpoint } from "../checkpoint/checkpoint.ts";
 import { CheckpointError } from "../checkpoint/error.ts";
 import { lastUsed, type Manifest, readManifest } from "../hub/manifest.ts";
 import { findModel, type ResolvedModel } from "../hub/resolve.ts";
-import { modelIn, sizeOf } from "../hub/store.ts";
+import { modelIn, sizeOf, storedModels } from "../hub/store.ts";
 import type { Environment } from "../native/environment.ts";
+import { nearest } from "./nearest.ts";
 
 export interface StoredModel {
   readonly name: string;
@@ -47,4 +48,13 @@ function kindAndFamily(
     if (error instanceof CheckpointError) return { ...unreadable, fault: error.message };
     throw error;
   }
+}
+
+/** The model of the store that `name` was most likely meant to be, if any: one of that name by another owner first. */
+export function nearestStored(name: string, store: string): string | undefined {
+  const stored = storedModels(store);
+  const lastPart = (text: string) => text.split("/").at(-1)?.toLowerCase();
+  return (
+    stored.find((candidate) => lastPart(candidate) === lastPart(name)) ?? nearest(name, stored)
+  );
 }

@@ -33,7 +33,7 @@ test("JSON lines keep their other keys, and blank ones between them count for no
 
 test.each([
   ["texts.txt", "", "is empty"],
-  ["texts.txt", "a\n\nb\n", "line 2 is blank"],
+  ["texts.txt", "a\n\nb\n", "line 2 is blank; delete it"],
   ["texts.txt", "a\n \t\n", "line 2 is blank"],
   ["texts.jsonl", '"a"\n{"txt":"b"}', "line 2 is no JSON string and no object with text"],
   ["texts.jsonl", '"a"\n5', "line 2 is no JSON string"],

@@ -33,7 +33,8 @@ export async function readItems({ path, jsonl }: TextFile): Promise<FileItem[]> 
     if (isJson && line.trim() === "") return [];
     const at = `${name} line ${i + 1}`;
     const item = isJson ? jsonItem(line, at) : line;
-    if (textOf(item).trim() === "") throw new Error(`${at} is blank; every line is a text`);
+    if (textOf(item).trim() === "")
+      throw new Error(`${at} is blank; delete it, for every line is a text`);
     return [item];
   });
 }

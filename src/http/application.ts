@@ -9,6 +9,7 @@ import type { Cors } from "./cors.ts";
 import { asFailure, failureAnswer } from "./errors.ts";
 import { Exchange } from "./exchange.ts";
 import { MethodNotAllowed, type Router } from "./router.ts";
+import { STATUS_PATH } from "./status-page/status-page.ts";
 
 interface ApplicationOptions {
   readonly router: Router;
@@ -113,8 +114,9 @@ export class Application {
     const durationMs = exchange.elapsedMs;
     metrics?.record({ route, status, durationMs, items, tokens, truncated, failure });
     if (tokens > 0) throughput.record(items, tokens);
-    // balancers and supervisors ask for health all the time
-    const level = PUBLIC_PATHS.has(path) ? "debug" : "info";
+    // balancers and supervisors ask for health all the time, and the status page for its figures
+    const isWatching = PUBLIC_PATHS.has(path) || path === STATUS_PATH;
+    const level = isWatching ? "debug" : "info";
     logger[level]("request", {
       method: request.method,
       path: path.slice(0, 200),

@@ -94,5 +94,7 @@ test("CONNECT names a host instead of a path, which is nothing here", async () =
     "CONNECT example.org:80 HTTP/1.1\r\nhost: example.org:80",
   );
   expect(status).toBe(404);
-  expect(body.error.message).toBe("there is nothing at example.org:80");
+  expect(body.error.message).toBe(
+    "there is nothing at example.org:80; embeddings are at /v1/embeddings, ranking is at /v1/rerank",
+  );
 });

@@ -56,7 +56,10 @@ export class Router {
   match(method: string, path: string): Match {
     const found = this.#find(path);
     if (!found) {
-      throw new Failure("not_found", `there is nothing at ${path.slice(0, 200)}`);
+      throw new Failure(
+        "not_found",
+        `there is nothing at ${path.slice(0, 200)}; embeddings are at /v1/embeddings, ranking is at /v1/rerank`,
+      );
     }
     const { route, rest } = found;
     const handler = handlerOf(route, method);

@@ -8,7 +8,7 @@ import { jsonAnswer, type Answer } from "./answer.ts";
 import { modelRoute, type ModelRouteOptions } from "./model-routes.ts";
 import { providersFor, readyModel, servedProviders } from "./models.ts";
 import { Router } from "./router.ts";
-import { prefersHtml, statusPage } from "./status-page/status-page.ts";
+import { prefersHtml, STATUS_PATH, statusPage } from "./status-page/status-page.ts";
 
 interface RouteOptions extends ModelRouteOptions {
   readonly metrics: ServerMetrics | undefined;
@@ -54,7 +54,7 @@ function addStatusRoutes(router: Router, options: RouteOptions): void {
     .on("GET", "/models", models)
     .onPrefix("GET", "/v1/models/", "id", (_, id) => modelAnswer(loaded(providers), id))
     .on("GET", "/props", () => propsAnswer(loaded(providers), options.body.maxBytes))
-    .on("GET", "/status", () => statusAnswer(providers, options))
+    .on("GET", STATUS_PATH, () => statusAnswer(providers, options))
     .on("GET", "/metrics", () => metricsAnswer(options.metrics));
 }
 

@@ -301,11 +301,12 @@ test("a fault on the way to the answer is a 500 in the envelope, and logged", as
   ]);
 });
 
-test("asking for health is logged at debug level only", async () => {
+test("asking for health or the status is logged at debug level only", async () => {
   await using server = await TestServer.start();
-  for (const path of ["/", "/health", "/v1/health"]) await server.request(path);
+  for (const path of ["/", "/health", "/v1/health", "/status"]) await server.request(path);
   await server.request("/props");
   expect(server.logger.lines.map(({ level }) => level)).toEqual([
+    "debug",
     "debug",
     "debug",
     "debug",

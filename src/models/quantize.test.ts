@@ -151,6 +151,7 @@ describe("refused by name, and nothing is left behind", () => {
     ["bert-cls", /no matrix .* has a width that groups of 64 divide/],
     ["bert-pytorch-bin", /is a pickle file/],
     ["bert-lora-dora", /is a LoRA adapter; merge it/],
+    ["bert-mean-gguf-f32/model.gguf", /is a GGUF file; quantise the original model/],
   ] as const)("%s", (name, message) => {
     const directory = temporaryDirectory();
     expect(refusal(fixture(name), join(directory, "out"))).toMatch(message);

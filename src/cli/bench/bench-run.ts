@@ -54,7 +54,7 @@ export async function runBench(options: BenchOptions): Promise<Report> {
   };
   if (base.maxTokens < USUAL_MAX_TOKENS) {
     onRemark(
-      `${first.name} reads ${base.maxTokens} tokens: no text is longer, those of e1 and e8 neither`,
+      `${first.name} reads at most ${base.maxTokens} tokens: the texts are kept that short, those of e1 and e8 too`,
     );
   }
   const sample = await sampleTexts(base);

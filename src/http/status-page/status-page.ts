@@ -3,6 +3,9 @@ import pageFile from "./page.html" with { type: "text" };
 import scriptFile from "./script.js" with { type: "text" };
 import styleFile from "./style.css" with { type: "text" };
 
+/** Where the page asks for what it shows, every second. */
+export const STATUS_PATH = "/status";
+
 /** The page for people who open the server's address in a browser. It needs nothing from anywhere else. */
 export function statusPage(): Answer {
   return {
