@@ -285,6 +285,10 @@ export const VARIABLES: readonly Variable[] = [
     name: "MLXCEL_KERNELS",
     help: "off computes with MLX's own operations on the CPU; avx2 or baseline choose older instructions.",
   },
+  {
+    name: "MLXCEL_PROFILE",
+    help: "1 runs every operation alone and prints, when the server stops, where the time went.",
+  },
   { name: "MLXCEL_DEBUG", help: "1 shows the stack of an error that ends the program." },
 ];
 
