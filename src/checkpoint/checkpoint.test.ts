@@ -7,8 +7,9 @@ import {
   fixture,
   temporaryDirectory,
 } from "../../test/fixtures/fixtures.ts";
-import { isEmbedder, kindOf, readCheckpoint } from "./checkpoint.ts";
+import { readCheckpoint } from "./checkpoint.ts";
 import { CheckpointError } from "./error.ts";
+import { kindOf } from "./kind.ts";
 
 function failureOf(directory: string): string {
   try {
@@ -167,7 +168,7 @@ test("classifiers are rerankers, pooled and encoder-only models embed, the rest 
   const bare = { ...embedder, directory: fixture("tokenizers"), modules: undefined };
   const kind = (modelType: string, architecture: string, config = {}) =>
     kindOf({ ...bare, modelType, architectures: [architecture], config });
-  expect(isEmbedder(embedder)).toBe(true);
+  expect(kindOf(embedder)).toBe("embedding");
   expect(kind("bert", "BertForMaskedLM")).toBe("embedding");
   expect(kind("bert", "BertForSequenceClassification")).toBe("reranker");
   expect(kind("qwen3", "Qwen3ForCausalLM")).toBe("chat");

@@ -15,10 +15,6 @@ import { readModules, type ModuleEntry } from "./modules.ts";
 import { isFile, statOf } from "./regular-file.ts";
 import { readTransformerSettings, type TransformerSettings } from "./transformer-settings.ts";
 
-export type { ModuleEntry, ModuleType } from "./modules.ts";
-export type { Expansion, LateInteractionSettings, Side, SideSettings } from "./late-interaction.ts";
-export { isEmbedder, kindOf, type CheckpointKind } from "./kind.ts";
-
 /** What a model directory or a GGUF file says about itself, apart from tensors and vocabulary. */
 export interface Checkpoint {
   /** The directory, or the GGUF file. */

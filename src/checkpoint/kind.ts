@@ -45,10 +45,6 @@ export function kindOf(checkpoint: Checkpoint): CheckpointKind {
   return embeds ? "embedding" : "chat";
 }
 
-export function isEmbedder(checkpoint: Checkpoint): boolean {
-  return kindOf(checkpoint) === "embedding";
-}
-
 function isBidirectionalDecoder({ config }: Checkpoint, architecture: string): boolean {
   return (
     (architecture === "Gemma3TextModel" && config.use_bidirectional_attention === true) ||

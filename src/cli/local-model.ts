@@ -1,5 +1,6 @@
 /** A model in a worker of its own, for the commands that run without a server. */
-import { kindOf, readCheckpoint } from "../checkpoint/checkpoint.ts";
+import { readCheckpoint } from "../checkpoint/checkpoint.ts";
+import { kindOf } from "../checkpoint/kind.ts";
 import type { ParseContext } from "../dialects/dialect.ts";
 import { DEFAULT_MODEL } from "../hub/resolve.ts";
 import type { Environment } from "../native/environment.ts";

@@ -1,6 +1,7 @@
 /** From the flags that name models to the models that are loaded, and what each of them is for. */
 import { realpathSync } from "node:fs";
-import { kindOf, readCheckpoint, type CheckpointKind } from "../checkpoint/checkpoint.ts";
+import { readCheckpoint } from "../checkpoint/checkpoint.ts";
+import { kindOf, type CheckpointKind } from "../checkpoint/kind.ts";
 import { DEFAULT_MODEL, type ResolvedModel } from "../hub/resolve.ts";
 import type { Environment } from "../native/environment.ts";
 import type { Flags } from "./flags.ts";

@@ -2,9 +2,10 @@
 import { readdirSync, statSync } from "node:fs";
 import { basename, join } from "node:path";
 import { z } from "zod";
-import { type Checkpoint, kindOf, readCheckpoint } from "../checkpoint/checkpoint.ts";
+import { type Checkpoint, readCheckpoint } from "../checkpoint/checkpoint.ts";
 import type { GgufHeader } from "../checkpoint/gguf/header.ts";
 import { readOptionalJson } from "../checkpoint/json-file.ts";
+import { kindOf } from "../checkpoint/kind.ts";
 import { readSafetensorsHeader } from "../checkpoint/safetensors-header.ts";
 import { prevailingDtype } from "../checkpoint/tensor-files.ts";
 import { readPooling } from "../pipeline/pooling-config.ts";

@@ -1,7 +1,8 @@
 /** What the store knows of a model, and what its configuration says at a glance. */
 import { join } from "node:path";
-import { kindOf, readCheckpoint } from "../checkpoint/checkpoint.ts";
+import { readCheckpoint } from "../checkpoint/checkpoint.ts";
 import { CheckpointError } from "../checkpoint/error.ts";
+import { kindOf } from "../checkpoint/kind.ts";
 import { lastUsed, type Manifest, readManifest } from "../hub/manifest.ts";
 import { findModel, type ResolvedModel } from "../hub/resolve.ts";
 import { modelIn, sizeOf, storedModels } from "../hub/store.ts";

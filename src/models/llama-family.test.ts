@@ -8,8 +8,9 @@ import {
   type TensorTable,
 } from "../../test/checkpoints.ts";
 import { describeRefusedSettings } from "../../test/fixtures/refused-settings.ts";
-import { kindOf, readCheckpoint } from "../checkpoint/checkpoint.ts";
+import { readCheckpoint } from "../checkpoint/checkpoint.ts";
 import { CheckpointError } from "../checkpoint/error.ts";
+import { kindOf } from "../checkpoint/kind.ts";
 import { loadEmbeddingModel } from "./load.ts";
 
 const device = mx.openDevice("cpu");

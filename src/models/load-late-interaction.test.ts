@@ -8,8 +8,9 @@ import {
   encoderSettings,
   type EncoderSettings,
 } from "../../test/multi-vector-layouts.ts";
-import { kindOf, readCheckpoint } from "../checkpoint/checkpoint.ts";
+import { readCheckpoint } from "../checkpoint/checkpoint.ts";
 import { CheckpointError } from "../checkpoint/error.ts";
+import { kindOf } from "../checkpoint/kind.ts";
 import { loadEmbeddingModel, type LoadOptions } from "./load.ts";
 
 const device = mx.openDevice("cpu");

@@ -1,6 +1,7 @@
 import * as mx from "../../ffi/index.ts";
-import type { Checkpoint, SideSettings } from "../checkpoint/checkpoint.ts";
+import type { Checkpoint } from "../checkpoint/checkpoint.ts";
 import { CheckpointError } from "../checkpoint/error.ts";
+import type { SideSettings } from "../checkpoint/late-interaction.ts";
 import { maskTokenOf } from "../checkpoint/mask-token.ts";
 import type { Encoder } from "../nn/encoder.ts";
 import { raggedBatch, type TokenRow } from "../nn/ragged.ts";

@@ -1,6 +1,7 @@
 import { basename } from "node:path";
-import { kindOf, readCheckpoint, type Checkpoint } from "../checkpoint/checkpoint.ts";
+import { readCheckpoint, type Checkpoint } from "../checkpoint/checkpoint.ts";
 import { CheckpointError } from "../checkpoint/error.ts";
+import { kindOf } from "../checkpoint/kind.ts";
 import { ClassifierReranker } from "../pipeline/classifier-reranker.ts";
 import type { Reranker } from "../pipeline/reranker.ts";
 import { Tokenizer } from "../tokenizer/tokenizer.ts";

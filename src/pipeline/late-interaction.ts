@@ -3,7 +3,7 @@ import type {
   LateInteractionSettings,
   Side,
   SideSettings,
-} from "../checkpoint/checkpoint.ts";
+} from "../checkpoint/late-interaction.ts";
 import { CheckpointError } from "../checkpoint/error.ts";
 import type { Encoding, Tokenizer } from "../tokenizer/tokenizer.ts";
 

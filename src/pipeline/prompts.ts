@@ -1,4 +1,4 @@
-import type { Side } from "../checkpoint/checkpoint.ts";
+import type { Side } from "../checkpoint/late-interaction.ts";
 
 /** What a request says about the text to put in front of its inputs. */
 export interface PromptChoice {
