@@ -51,7 +51,7 @@ const COMPILE = [
 class Workshop {
   readonly folder = join(cacheFolder, `mac-build.${process.pid}`);
   readonly mlxWheel = join(this.folder, "mlx");
-  private readonly zigWheel = join(this.folder, "zig");
+  readonly #zigWheel = join(this.folder, "zig");
   readonly mlxC = join(this.folder, "mlx-c");
 
   async furnish(): Promise<void> {
@@ -67,8 +67,8 @@ class Workshop {
       await unpackCrate(crate, sources);
       await cp(join(sources, pinnedMlxC.source), this.mlxC, { recursive: true });
       await unpackWheel(mlxFile, this.mlxWheel);
-      await unpackWheel(zigFile, this.zigWheel);
-      chmodSync(join(this.zigWheel, "ziglang/zig"), 0o755);
+      await unpackWheel(zigFile, this.#zigWheel);
+      chmodSync(join(this.#zigWheel, "ziglang/zig"), 0o755);
     });
     for (const name of [...SOURCES, ...HEADERS]) {
       copyFileSync(join(native, name), join(this.folder, name));

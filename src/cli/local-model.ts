@@ -26,12 +26,18 @@ interface LocalModelFlags extends HubFlags {
 const SILENT: Logger = { debug() {}, info() {}, warn() {}, error() {} };
 
 export class LocalModel implements Disposable {
+  readonly #provider: Provider;
+  readonly #close: () => void;
+
   private constructor(
-    private readonly provider: Provider,
-    private readonly close: () => void,
+    provider: Provider,
+    close: () => void,
     /** For the dialects that turn flags into jobs. */
     readonly context: ParseContext,
-  ) {}
+  ) {
+    this.#provider = provider;
+    this.#close = close;
+  }
 
   /**
    * Loads the model for its use: an embedder, or anything that can rank.
@@ -81,11 +87,11 @@ export class LocalModel implements Disposable {
   }
 
   submit<J extends EmbedJob | RerankJob>(job: J): Promise<ResultOf<J>> {
-    return this.provider.submit(job, new AbortController().signal);
+    return this.#provider.submit(job, new AbortController().signal);
   }
 
   [Symbol.dispose](): void {
-    this.close();
+    this.#close();
   }
 }
 

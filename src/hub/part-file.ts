@@ -20,13 +20,19 @@ export function bytesPresent(directory: string, file: StoredFile): number {
 
 export class PartFile implements AsyncDisposable {
   #hash: Hash;
+  readonly #path: string;
+  readonly #handle: FileHandle;
+  #receivedBytes: number;
 
   private constructor(
     readonly file: StoredFile,
-    private readonly path: string,
-    private readonly handle: FileHandle,
-    private receivedBytes: number,
+    path: string,
+    handle: FileHandle,
+    receivedBytes: number,
   ) {
+    this.#path = path;
+    this.#handle = handle;
+    this.#receivedBytes = receivedBytes;
     this.#hash = newHash(file);
   }
 
@@ -38,7 +44,7 @@ export class PartFile implements AsyncDisposable {
     try {
       for await (const chunk of createReadStream(path)) {
         part.#hash.update(chunk);
-        part.receivedBytes += chunk.length;
+        part.#receivedBytes += chunk.length;
       }
       return part;
     } catch (error) {
@@ -48,35 +54,35 @@ export class PartFile implements AsyncDisposable {
   }
 
   get received(): number {
-    return this.receivedBytes;
+    return this.#receivedBytes;
   }
 
   async append(chunk: Uint8Array): Promise<void> {
-    await this.handle.appendFile(chunk);
+    await this.#handle.appendFile(chunk);
     this.#hash.update(chunk);
-    this.receivedBytes += chunk.length;
+    this.#receivedBytes += chunk.length;
   }
 
   async restart(): Promise<void> {
-    await this.handle.truncate(0);
+    await this.#handle.truncate(0);
     this.#hash = newHash(this.file);
-    this.receivedBytes = 0;
+    this.#receivedBytes = 0;
   }
 
   /** Gives the file its final name when its bytes are the right ones; else deletes it and returns false. */
   async complete(directory: string): Promise<boolean> {
     const { sizeBytes, oid } = this.file;
-    if (this.receivedBytes === sizeBytes && this.#hash.digest("hex") === oid) {
-      await this.handle.sync();
-      await rename(this.path, completeFile(directory, this.file));
+    if (this.#receivedBytes === sizeBytes && this.#hash.digest("hex") === oid) {
+      await this.#handle.sync();
+      await rename(this.#path, completeFile(directory, this.file));
       return true;
     }
-    await rm(this.path);
+    await rm(this.#path);
     return false;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.handle.close();
+    await this.#handle.close();
   }
 }
 

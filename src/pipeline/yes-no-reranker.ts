@@ -103,12 +103,15 @@ export class YesNoReranker implements Reranker {
 class SharedPrefix {
   #cache: KvCache | undefined;
   #released = false;
+  readonly #prefill: () => KvCache;
 
-  constructor(private readonly prefill: () => KvCache) {}
+  constructor(prefill: () => KvCache) {
+    this.#prefill = prefill;
+  }
 
   get cache(): KvCache {
     if (this.#released) throw new Error("a pair was started after its query was released");
-    return (this.#cache ??= this.prefill());
+    return (this.#cache ??= this.#prefill());
   }
 
   release(): void {

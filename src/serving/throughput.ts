@@ -14,12 +14,15 @@ const WINDOW_SECONDS = 10;
 export class Throughput {
   /** Counts by second, in a ring: entry s % length belongs to second s. */
   readonly #seconds = new Array<{ second: number; counts: Answered }>(WINDOW_SECONDS);
+  readonly #nowMs: () => number;
 
   /** @param nowMs a clock, for tests */
-  constructor(private readonly nowMs: () => number = () => performance.now()) {}
+  constructor(nowMs: () => number = () => performance.now()) {
+    this.#nowMs = nowMs;
+  }
 
   record(items: number, tokens: number): void {
-    const second = Math.floor(this.nowMs() / 1000);
+    const second = Math.floor(this.#nowMs() / 1000);
     const place = second % WINDOW_SECONDS;
     const entry = this.#seconds[place];
     const before = entry?.second === second ? entry.counts : NOTHING;
@@ -28,7 +31,7 @@ export class Throughput {
   }
 
   perSecond(): Answered {
-    const now = Math.floor(this.nowMs() / 1000);
+    const now = Math.floor(this.#nowMs() / 1000);
     const { requests, items, tokens } = this.#seconds
       .filter((entry) => entry && now - entry.second < WINDOW_SECONDS)
       .reduce((total, { counts }) => sum(total, counts), NOTHING);

@@ -46,16 +46,18 @@ export class WorkerHost implements Provider {
   waiting = 0;
   readonly queueDepth: number;
 
-  private worker: Worker | undefined;
-  private readonly pending = new Map<number, PendingJob>();
-  private nextJobId = 1;
-  private restartDelayMs = FIRST_RESTART_DELAY_MS;
-  private restartTimer: ReturnType<typeof setTimeout> | undefined;
-  private closed = false;
+  #worker: Worker | undefined;
+  readonly #pending = new Map<number, PendingJob>();
+  #nextJobId = 1;
+  #restartDelayMs = FIRST_RESTART_DELAY_MS;
+  #restartTimer: ReturnType<typeof setTimeout> | undefined;
+  #closed = false;
   /** The load that `load` waits for; undefined once it has ended: later ones are restarts. */
-  private firstLoad: PromiseWithResolvers<ModelInfo> | undefined;
+  #firstLoad: PromiseWithResolvers<ModelInfo> | undefined;
+  readonly #options: WorkerHostOptions;
 
-  constructor(private readonly options: WorkerHostOptions) {
+  constructor(options: WorkerHostOptions) {
+    this.#options = options;
     this.id = options.id;
     this.kind = options.worker.kind;
     this.queueDepth = options.queueDepth;
@@ -64,52 +66,52 @@ export class WorkerHost implements Provider {
 
   /** Loads the model. Rejects with the reason, in one line, when it can't be loaded. */
   load(): Promise<ModelInfo> {
-    this.firstLoad = Promise.withResolvers<ModelInfo>();
-    this.spawn();
-    return this.firstLoad.promise;
+    this.#firstLoad = Promise.withResolvers<ModelInfo>();
+    this.#spawn();
+    return this.#firstLoad.promise;
   }
 
   submit<J extends Job>(job: J, signal: AbortSignal): Promise<ResultOf<J>>;
   submit(job: Job, signal: AbortSignal): Promise<Result> {
-    if (this.state !== "ready" || !this.worker) return Promise.reject(this.notReady());
+    if (this.state !== "ready" || !this.#worker) return Promise.reject(this.#notReady());
     if (signal.aborted) return Promise.reject(cancelled());
-    if (this.waiting >= this.queueDepth) return Promise.reject(this.queueFull());
-    return this.admit(this.worker, job, signal);
+    if (this.waiting >= this.queueDepth) return Promise.reject(this.#queueFull());
+    return this.#admit(this.#worker, job, signal);
   }
 
   /** Ends the worker; jobs that it still holds fail. */
   close(): void {
-    this.closed = true;
-    clearTimeout(this.restartTimer);
-    this.worker?.terminate();
-    this.failAll("unavailable", "the server is shutting down");
+    this.#closed = true;
+    clearTimeout(this.#restartTimer);
+    this.#worker?.terminate();
+    this.#failAll("unavailable", "the server is shutting down");
   }
 
-  private admit(worker: Worker, job: Job, signal: AbortSignal): Promise<Result> {
-    const id = this.nextJobId++;
+  #admit(worker: Worker, job: Job, signal: AbortSignal): Promise<Result> {
+    const id = this.#nextJobId++;
     const abort = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
     const { promise, resolve, reject } = Promise.withResolvers<Result>();
-    const timeoutMs = this.options.requestTimeoutMs;
-    const timer = setTimeout(() => this.drop(id, timedOut(timeoutMs)), timerDelay(timeoutMs));
-    const onAbort = () => this.drop(id, cancelled());
+    const timeoutMs = this.#options.requestTimeoutMs;
+    const timer = setTimeout(() => this.#drop(id, timedOut(timeoutMs)), timerDelay(timeoutMs));
+    const onAbort = () => this.#drop(id, cancelled());
     signal.addEventListener("abort", onAbort, { once: true });
     const release = () => {
       clearTimeout(timer);
       signal.removeEventListener("abort", onAbort);
     };
     this.waiting++;
-    this.pending.set(id, {
+    this.#pending.set(id, {
       abort,
       admittedAtMs: performance.now(),
       started: false,
       resolve: (result) => (release(), resolve(result)),
       reject: (failure) => (release(), reject(failure)),
     });
-    this.send(worker, { type: "job", id, job, abort: abort.buffer });
+    this.#send(worker, { type: "job", id, job, abort: abort.buffer });
     return promise;
   }
 
-  private send(worker: Worker, message: ToWorker): void {
+  #send(worker: Worker, message: ToWorker): void {
     const packed =
       message.type === "job" && "items" in message.job && "offsets" in message.job.items
         ? packedBuffers(message.job.items)
@@ -118,120 +120,121 @@ export class WorkerHost implements Provider {
   }
 
   /** The caller stops waiting: the worker skips what it has not run, and the place in the queue is free at once. */
-  private drop(id: number, failure: Failure): void {
-    const job = this.settle(id);
+  #drop(id: number, failure: Failure): void {
+    const job = this.#settle(id);
     if (!job) return;
     Atomics.store(job.abort, 0, 1);
     job.reject(failure);
   }
 
   /** Takes a job off the books; undefined when it was answered before. */
-  private settle(id: number): PendingJob | undefined {
-    const job = this.pending.get(id);
+  #settle(id: number): PendingJob | undefined {
+    const job = this.#pending.get(id);
     if (!job) return undefined;
-    this.markStarted(job);
-    this.pending.delete(id);
+    this.#markStarted(job);
+    this.#pending.delete(id);
     return job;
   }
 
-  private markStarted(job: PendingJob): void {
+  #markStarted(job: PendingJob): void {
     if (job.started) return;
     this.waiting--;
     job.started = true;
-    this.options.profile?.add("wait", performance.now() - job.admittedAtMs);
+    this.#options.profile?.add("wait", performance.now() - job.admittedAtMs);
   }
 
-  private spawn(): void {
+  #spawn(): void {
     this.state = "loading";
-    const worker = new Worker(this.options.workerUrl, { name: this.id });
-    this.worker = worker;
-    worker.onmessage = ({ data }: MessageEvent<FromWorker>) => this.receive(data);
+    const worker = new Worker(this.#options.workerUrl, { name: this.id });
+    this.#worker = worker;
+    worker.onmessage = ({ data }: MessageEvent<FromWorker>) => this.#receive(data);
     worker.onerror = (event) => {
       event.preventDefault();
-      this.onError(event.message);
+      this.#onError(event.message);
     };
-    worker.addEventListener("close", () => this.onClose(worker));
-    this.send(worker, { type: "load", settings: this.options.worker });
+    worker.addEventListener("close", () => this.#onClose(worker));
+    this.#send(worker, { type: "load", settings: this.#options.worker });
   }
 
-  private receive(message: FromWorker): void {
+  #receive(message: FromWorker): void {
     switch (message.type) {
       case "loaded":
-        return this.onLoaded(message.info);
+        return this.#onLoaded(message.info);
       case "load-failed":
-        return this.onLoadFailed(message.message);
+        return this.#onLoadFailed(message.message);
       case "started": {
-        const job = this.pending.get(message.id);
-        if (job) this.markStarted(job);
+        const job = this.#pending.get(message.id);
+        if (job) this.#markStarted(job);
         return;
       }
       case "spent":
         for (const { name, ms, times } of message.times) {
-          this.options.profile?.add(name, ms, times);
+          this.#options.profile?.add(name, ms, times);
         }
         return;
       case "result":
-        return this.settle(message.id)?.resolve(message.result);
+        return this.#settle(message.id)?.resolve(message.result);
       case "failed":
-        return this.settle(message.id)?.reject(Failure.fromWire(message.failure));
+        return this.#settle(message.id)?.reject(Failure.fromWire(message.failure));
     }
   }
 
-  private onLoaded(info: ModelInfo): void {
+  #onLoaded(info: ModelInfo): void {
     this.info = info;
     this.state = "ready";
     this.created = Math.floor(Date.now() / 1000);
-    this.restartDelayMs = FIRST_RESTART_DELAY_MS;
-    this.firstLoad?.resolve(info);
-    this.firstLoad = undefined;
+    this.#restartDelayMs = FIRST_RESTART_DELAY_MS;
+    this.#firstLoad?.resolve(info);
+    this.#firstLoad = undefined;
   }
 
-  private onLoadFailed(reason: string): void {
-    if (this.firstLoad) this.failFirstLoad(this.firstLoad, reason);
-    else this.options.logger.error("loading failed", { model: this.id, reason });
-    this.worker?.terminate();
+  #onLoadFailed(reason: string): void {
+    if (this.#firstLoad) this.#failFirstLoad(this.#firstLoad, reason);
+    else this.#options.logger.error("loading failed", { model: this.id, reason });
+    this.#worker?.terminate();
   }
 
   /** An error that nobody caught ends the worker: "close" follows. */
-  private onError(reason: string): void {
-    if (this.firstLoad) this.failFirstLoad(this.firstLoad, `loading ${this.id} failed: ${reason}`);
-    else this.options.logger.error("model worker failed", { model: this.id, reason });
+  #onError(reason: string): void {
+    if (this.#firstLoad)
+      this.#failFirstLoad(this.#firstLoad, `loading ${this.id} failed: ${reason}`);
+    else this.#options.logger.error("model worker failed", { model: this.id, reason });
   }
 
-  private onClose(worker: Worker): void {
-    if (this.closed || worker !== this.worker) return;
-    if (this.firstLoad) {
-      this.failFirstLoad(this.firstLoad, `the worker of ${this.id} stopped while it was loading`);
+  #onClose(worker: Worker): void {
+    if (this.#closed || worker !== this.#worker) return;
+    if (this.#firstLoad) {
+      this.#failFirstLoad(this.#firstLoad, `the worker of ${this.id} stopped while it was loading`);
       return;
     }
-    this.worker = undefined;
+    this.#worker = undefined;
     this.state = "loading";
     const reason = "its worker stopped unexpectedly and is being restarted; please retry";
-    this.failAll("internal", `${this.id}: ${reason}`);
-    this.restartTimer = setTimeout(() => this.spawn(), this.restartDelayMs);
-    this.restartDelayMs = Math.min(2 * this.restartDelayMs, MAX_RESTART_DELAY_MS);
+    this.#failAll("internal", `${this.id}: ${reason}`);
+    this.#restartTimer = setTimeout(() => this.#spawn(), this.#restartDelayMs);
+    this.#restartDelayMs = Math.min(2 * this.#restartDelayMs, MAX_RESTART_DELAY_MS);
   }
 
   /** A model that never loaded is for the caller of `load` to report; there is nothing to restart. */
-  private failFirstLoad(load: PromiseWithResolvers<ModelInfo>, reason: string): void {
-    this.closed = true;
+  #failFirstLoad(load: PromiseWithResolvers<ModelInfo>, reason: string): void {
+    this.#closed = true;
     this.state = "failed";
     load.reject(new Error(reason));
   }
 
-  private failAll(reason: FailureReason, message: string): void {
-    for (const id of [...this.pending.keys()]) {
-      this.settle(id)?.reject(new Failure(reason, message));
+  #failAll(reason: FailureReason, message: string): void {
+    for (const id of [...this.#pending.keys()]) {
+      this.#settle(id)?.reject(new Failure(reason, message));
     }
   }
 
-  private notReady(): Failure {
+  #notReady(): Failure {
     return this.state === "failed"
       ? new Failure("internal", `model ${this.id} failed to load`)
       : new Failure("unavailable", "Loading model");
   }
 
-  private queueFull(): Failure {
+  #queueFull(): Failure {
     const message =
       `the queue of ${this.id} is full (${this.queueDepth} requests wait); ` +
       `retry later, or start with a larger --embedding-queue-depth`;

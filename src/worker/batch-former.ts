@@ -47,76 +47,79 @@ const BULK_TURNS = 4;
  */
 export class BatchFormer<Row extends BatchRow> {
   /** Jobs with rows that are in no batch yet. */
-  private readonly interactive: Task<Row>[] = [];
-  private readonly bulk: Task<Row>[] = [];
-  private overtakes = 0;
+  readonly #interactive: Task<Row>[] = [];
+  readonly #bulk: Task<Row>[] = [];
+  #overtakes = 0;
+  readonly #limits: BatchLimits;
+  readonly #pace: Pace;
+  readonly #events: FormerEvents<Row>;
 
-  constructor(
-    private readonly limits: BatchLimits,
-    private readonly pace: Pace,
-    private readonly events: FormerEvents<Row>,
-  ) {}
+  constructor(limits: BatchLimits, pace: Pace, events: FormerEvents<Row>) {
+    this.#limits = limits;
+    this.#pace = pace;
+    this.#events = events;
+  }
 
   get idle(): boolean {
-    return this.interactive.length === 0 && this.bulk.length === 0;
+    return this.#interactive.length === 0 && this.#bulk.length === 0;
   }
 
   add(task: Task<Row>): void {
-    const lane = task.estimatedTokens <= INTERACTIVE_TOKENS ? this.interactive : this.bulk;
+    const lane = task.estimatedTokens <= INTERACTIVE_TOKENS ? this.#interactive : this.#bulk;
     lane.push(task);
   }
 
   /** The next rows to run; undefined when nothing waits. */
   next(): Batch<Row> | undefined {
-    const draft = this.draft();
+    const draft = this.#draft();
     return draft.uses.length > 0 ? draft : undefined;
   }
 
-  private draft(): BatchDraft<Row> {
-    const bulkTurn = this.bulk.length > 0 && this.overtakes >= MAX_OVERTAKES;
-    if (this.interactive.length > 0 && !bulkTurn) {
-      const draft = this.fill(this.interactive, this.limits);
+  #draft(): BatchDraft<Row> {
+    const bulkTurn = this.#bulk.length > 0 && this.#overtakes >= MAX_OVERTAKES;
+    if (this.#interactive.length > 0 && !bulkTurn) {
+      const draft = this.#fill(this.#interactive, this.#limits);
       // all of the lane may have been cancelled or refused
-      if (draft.uses.length > 0 || this.bulk.length === 0) {
-        this.overtakes = this.bulk.length > 0 ? this.overtakes + 1 : 0;
+      if (draft.uses.length > 0 || this.#bulk.length === 0) {
+        this.#overtakes = this.#bulk.length > 0 ? this.#overtakes + 1 : 0;
         return draft;
       }
     }
-    this.overtakes = 0;
-    const draft = this.fill(this.bulk, {
-      ...this.limits,
-      budgetTokens: bulkBatchTokens(this.limits, this.pace),
+    this.#overtakes = 0;
+    const draft = this.#fill(this.#bulk, {
+      ...this.#limits,
+      budgetTokens: bulkBatchTokens(this.#limits, this.#pace),
     });
     // One that has rows left goes behind the others that take turns.
-    const [unfinished] = this.bulk.splice(0, 1);
-    if (unfinished) this.bulk.splice(BULK_TURNS - 1, 0, unfinished);
+    const [unfinished] = this.#bulk.splice(0, 1);
+    if (unfinished) this.#bulk.splice(BULK_TURNS - 1, 0, unfinished);
     return draft;
   }
 
   /** A batch from the jobs at the front of the lane; those that have no rows left leave it. */
-  private fill(lane: Task<Row>[], limits: BatchLimits): BatchDraft<Row> {
+  #fill(lane: Task<Row>[], limits: BatchLimits): BatchDraft<Row> {
     const draft = new BatchDraft<Row>(limits);
-    for (let task = lane[0]; task && this.take(draft, task); task = lane[0]) lane.shift();
+    for (let task = lane[0]; task && this.#take(draft, task); task = lane[0]) lane.shift();
     return draft;
   }
 
   /** Moves rows of the task into the batch. Returns false when the batch is full and the task has rows left. */
-  private take(draft: BatchDraft<Row>, task: Task<Row>): boolean {
+  #take(draft: BatchDraft<Row>, task: Task<Row>): boolean {
     if (task.aborted) {
-      this.events.failed(task, new Failure("cancelled", "the request was cancelled"));
+      this.#events.failed(task, new Failure("cancelled", "the request was cancelled"));
       return true;
     }
     while (!task.allStarted) {
       let row: Row;
       try {
-        row = task.peek(this.limits.jobTokens);
+        row = task.peek(this.#limits.jobTokens);
       } catch (error) {
-        this.events.failed(task, tokenizeFailure(error));
+        this.#events.failed(task, tokenizeFailure(error));
         return true;
       }
       const firstRow = task.waiting;
       if (!draft.tryAdd(row, task)) return false;
-      if (firstRow) this.events.started(task);
+      if (firstRow) this.#events.started(task);
     }
     return true;
   }

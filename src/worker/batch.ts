@@ -19,24 +19,27 @@ export interface Batch<Row extends BatchRow> {
 export class BatchDraft<Row extends BatchRow> implements Batch<Row> {
   readonly rows: Row[] = [];
   readonly uses: RowUse<Row>[] = [];
-  private tokens = 0;
-  private readonly rowsByHash = new Map<number, number[]>();
+  #tokens = 0;
+  readonly #rowsByHash = new Map<number, number[]>();
+  readonly #limits: BatchLimits;
 
-  constructor(private readonly limits: BatchLimits) {}
+  constructor(limits: BatchLimits) {
+    this.#limits = limits;
+  }
 
   /** Takes the task's next row, unless the batch has no room for it. A row alone always fits. */
   tryAdd(row: Row, task: Task<Row>): boolean {
     const hash = Bun.hash.xxHash32(row.ids);
-    const sameHash = this.rowsByHash.get(hash) ?? [];
+    const sameHash = this.#rowsByHash.get(hash) ?? [];
     let index = sameHash.find((candidate) => sameRow(this.rows[candidate]!, row));
     if (index === undefined) {
-      const { budgetTokens, maxRows } = this.limits;
-      const full = this.tokens + row.ids.length > budgetTokens || this.rows.length >= maxRows;
+      const { budgetTokens, maxRows } = this.#limits;
+      const full = this.#tokens + row.ids.length > budgetTokens || this.rows.length >= maxRows;
       const [first] = this.rows;
       if (first && (full || first.prefix !== row.prefix)) return false;
       index = this.rows.push(row) - 1;
-      this.tokens += row.ids.length;
-      this.rowsByHash.set(hash, [...sameHash, index]);
+      this.#tokens += row.ids.length;
+      this.#rowsByHash.set(hash, [...sameHash, index]);
     }
     this.uses.push({ task, item: task.advance(), row: index });
     return true;

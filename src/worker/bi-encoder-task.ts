@@ -2,16 +2,16 @@ import { VectorRankingTask } from "./vector-ranking-task.ts";
 
 /** The score of a document is the cosine of its vector and the query's. */
 export class BiEncoderTask extends VectorRankingTask {
-  private readonly vectors: (Float32Array | undefined)[] = new Array(this.count);
+  readonly #vectors: (Float32Array | undefined)[] = new Array(this.count);
 
   protected scores() {
-    const [query, ...documents] = this.vectors;
+    const [query, ...documents] = this.#vectors;
     const scores = Float32Array.from(documents, (document) => cosine(query, document));
     return { scores, rawScores: scores.slice() };
   }
 
   protected store(item: number, output: Float32Array): void {
-    this.vectors[item] = output.slice();
+    this.#vectors[item] = output.slice();
   }
 }
 

@@ -14,7 +14,7 @@ export type VectorModel = Pick<
 /** The vectors of items, which the kinds of models keep in their own ways. */
 export abstract class EmbedTask extends Task<EmbedRow> {
   protected readonly dim: number;
-  private readonly items: readonly EmbedItem[];
+  readonly #items: readonly EmbedItem[];
 
   constructor(
     id: number,
@@ -28,7 +28,7 @@ export abstract class EmbedTask extends Task<EmbedRow> {
       estimatedTokens: estimatedTokens(items, model.maxLength),
     };
     super(id, abort, size, job.truncate);
-    this.items = items;
+    this.#items = items;
     this.dim = job.dimensions ?? model.dim;
   }
 
@@ -42,7 +42,7 @@ export abstract class EmbedTask extends Task<EmbedRow> {
 
   protected tokenize(item: number): EmbedRow {
     const { promptName, instruction } = this.job;
-    return this.model.tokenize(this.items[item]!, { promptName, instruction });
+    return this.model.tokenize(this.#items[item]!, { promptName, instruction });
   }
 
   protected fieldOf(item: number): string {
@@ -58,13 +58,13 @@ export abstract class EmbedTask extends Task<EmbedRow> {
 
 /** One vector per item. */
 export class SingleVectorTask extends EmbedTask {
-  private readonly all = new Float32Array(this.count * this.dim);
+  readonly #all = new Float32Array(this.count * this.dim);
 
   protected vectors() {
-    return { vectors: this.all };
+    return { vectors: this.#all };
   }
 
   protected store(item: number, output: Float32Array): void {
-    this.all.set(this.finished(output), item * this.dim);
+    this.#all.set(this.finished(output), item * this.dim);
   }
 }

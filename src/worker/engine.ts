@@ -39,124 +39,126 @@ interface RunningBatch<Row extends BatchRow> {
 
 /** Runs jobs on one model: tokenizes, batches across jobs, and prepares the next batch while one runs. */
 export class Engine<Row extends BatchRow> {
-  private readonly former: BatchFormer<Row>;
-  private readonly pace: Pace;
-  private readonly events: EngineEvents;
-  private readonly ahead: boolean;
-  private looping = false;
-  private lastDeliveryMs = 0;
-  private readonly account: TimeAccount | undefined;
+  readonly #former: BatchFormer<Row>;
+  readonly #pace: Pace;
+  readonly #events: EngineEvents;
+  readonly #ahead: boolean;
+  #looping = false;
+  #lastDeliveryMs = 0;
+  readonly #account: TimeAccount | undefined;
+  readonly #workload: Workload<Row>;
 
-  constructor(
-    private readonly workload: Workload<Row>,
-    { limits, pace, events, ahead }: EngineOptions,
-  ) {
-    this.pace = pace;
-    this.events = events;
-    this.ahead = ahead;
-    this.account = events.spent && new TimeAccount();
-    this.former = new BatchFormer(limits, this.pace, {
-      started: (task) => this.events.started(task.id),
-      failed: (task, failure) => this.fail(task, failure),
+  constructor(workload: Workload<Row>, { limits, pace, events, ahead }: EngineOptions) {
+    this.#workload = workload;
+    this.#pace = pace;
+    this.#events = events;
+    this.#ahead = ahead;
+    this.#account = events.spent && new TimeAccount();
+    this.#former = new BatchFormer(limits, this.#pace, {
+      started: (task) => this.#events.started(task.id),
+      failed: (task, failure) => this.#fail(task, failure),
     });
   }
 
   /** `abort`: one Int32, non-zero once nobody waits for the answer. */
   submit(id: number, job: Job, abort: SharedArrayBuffer): void {
     if (job.kind === "tokenize" || job.kind === "detokenize") {
-      this.events.started(id);
-      this.answerAtOnce(id, job);
+      this.#events.started(id);
+      this.#answerAtOnce(id, job);
       return;
     }
     try {
-      this.former.add(this.workload.open(id, job, abort));
+      this.#former.add(this.#workload.open(id, job, abort));
     } catch (error) {
-      this.events.failed(id, internalFailure(error));
+      this.#events.failed(id, internalFailure(error));
       return;
     }
     // An error that escapes the loop is a bug: it must end the worker, which then reports every job it held.
-    if (!this.looping) void this.loop();
+    if (!this.#looping) void this.#loop();
   }
 
-  private answerAtOnce(id: number, job: TokenizeJob | DetokenizeJob): void {
+  #answerAtOnce(id: number, job: TokenizeJob | DetokenizeJob): void {
     try {
-      this.events.result(id, job.kind === "tokenize" ? this.tokenize(job) : this.detokenize(job));
+      this.#events.result(
+        id,
+        job.kind === "tokenize" ? this.#tokenize(job) : this.#detokenize(job),
+      );
     } catch (error) {
-      this.events.failed(id, internalFailure(error));
+      this.#events.failed(id, internalFailure(error));
     }
   }
 
-  private tokenize({ text, addSpecial, withPieces }: TokenizeJob): Result {
-    const { tokenizer } = this.workload;
+  #tokenize({ text, addSpecial, withPieces }: TokenizeJob): Result {
+    const { tokenizer } = this.#workload;
     const { ids } = tokenizer.encode(text, { addSpecial });
     const pieces = withPieces ? tokenizer.pieces(ids) : undefined;
     return { kind: "tokenize", ids: new Int32Array(ids), pieces };
   }
 
-  private detokenize({ ids }: DetokenizeJob): Result {
-    const { vocabSize } = this.workload.tokenizer;
+  #detokenize({ ids }: DetokenizeJob): Result {
+    const { vocabSize } = this.#workload.tokenizer;
     // Tables are often padded past the tokenizer's own tokens.
     const unnamed = ids.findIndex((id) => id >= vocabSize);
     if (unnamed !== -1) {
       const message = `tokens[${unnamed}] is ${ids[unnamed]}, an id without text: the tokenizer has ${vocabSize}`;
       throw new Failure("invalid", message, `tokens[${unnamed}]`);
     }
-    return { kind: "detokenize", text: this.workload.tokenizer.decode(ids) };
+    return { kind: "detokenize", text: this.#workload.tokenizer.decode(ids) };
   }
 
-  private async loop(): Promise<void> {
-    this.looping = true;
+  async #loop(): Promise<void> {
+    this.#looping = true;
     let running: RunningBatch<Row> | undefined;
-    while (running || !this.former.idle) {
+    while (running || !this.#former.idle) {
       // Lets messages in: new jobs may join the batch that is formed next.
       await new Promise<void>((resolve) => setImmediate(resolve));
-      const next = this.start(this.measured("tokenize", () => this.former.next()));
-      if (running) this.deliver(running);
-      running = this.ahead ? next : undefined;
-      if (next && !this.ahead) this.deliver(next);
+      const next = this.#start(this.#measured("tokenize", () => this.#former.next()));
+      if (running) this.#deliver(running);
+      running = this.#ahead ? next : undefined;
+      if (next && !this.#ahead) this.#deliver(next);
     }
-    this.looping = false;
+    this.#looping = false;
   }
 
-  private start(batch: Batch<Row> | undefined): RunningBatch<Row> | undefined {
+  #start(batch: Batch<Row> | undefined): RunningBatch<Row> | undefined {
     if (!batch) return undefined;
     const startedAtMs = performance.now();
     try {
-      return { batch, output: this.compute(batch.rows), startedAtMs };
+      return { batch, output: this.#compute(batch.rows), startedAtMs };
     } catch (error) {
-      this.runJobByJob(batch, error);
+      this.#runJobByJob(batch, error);
       return undefined;
     }
   }
 
-  private deliver({ batch, output, startedAtMs }: RunningBatch<Row>): void {
+  #deliver({ batch, output, startedAtMs }: RunningBatch<Row>): void {
     let values: Float32Array;
     try {
-      values = this.measured("read vectors", () => output.read());
+      values = this.#measured("read vectors", () => output.read());
     } catch (error) {
-      this.runJobByJob(batch, error);
+      this.#runJobByJob(batch, error);
       return;
     }
     // it may have been started while the one before it still ran
     const nowMs = performance.now();
     const tokens = batch.rows.reduce((sum, row) => sum + row.ids.length, 0);
-    this.pace.record(tokens, nowMs - Math.max(startedAtMs, this.lastDeliveryMs));
-    this.lastDeliveryMs = nowMs;
-    this.handOut(batch, values);
-    if (this.account) this.events.spent?.(this.account.take());
+    this.#pace.record(tokens, nowMs - Math.max(startedAtMs, this.#lastDeliveryMs));
+    this.#lastDeliveryMs = nowMs;
+    this.#handOut(batch, values);
+    if (this.#account) this.#events.spent?.(this.#account.take());
   }
 
-  private measured<T>(name: string, body: () => T): T {
-    return this.account ? this.account.measure(name, body) : body();
+  #measured<T>(name: string, body: () => T): T {
+    return this.#account ? this.#account.measure(name, body) : body();
   }
 
   /** The time of a forward that is not spent in operations goes into building its graph. */
-  private compute(rows: readonly Row[]): PendingValues {
-    const { account } = this;
-    if (!account) return this.workload.start(rows);
+  #compute(rows: readonly Row[]): PendingValues {
+    const account = this.#account;
+    if (!account) return this.#workload.start(rows);
     const operations = new TimeAccount();
     const startedAtMs = performance.now();
-    const output = mx.clockOperations(operations, () => this.workload.start(rows));
+    const output = mx.clockOperations(operations, () => this.#workload.start(rows));
     account.add("graph", performance.now() - startedAtMs - operations.totalMs);
     for (const { name, ms, times } of operations.entries()) {
       account.add(name === "pool" ? name : `eval ${name}`, ms, times);
@@ -165,7 +167,7 @@ export class Engine<Row extends BatchRow> {
   }
 
   /** `values`: [outputs of all rows, width], what the model computed. */
-  private handOut(batch: Batch<Row>, values: Float32Array): void {
+  #handOut(batch: Batch<Row>, values: Float32Array): void {
     const { starts, total } = outputsOf(batch.rows);
     // nothing at all is of any width
     const width = values.length / Math.max(1, total);
@@ -174,16 +176,16 @@ export class Engine<Row extends BatchRow> {
       task.finishItem(item, values.subarray(starts[row]! * width, starts[row + 1]! * width));
       if (task.done) {
         task.settle();
-        this.events.result(task.id, task.result());
+        this.#events.result(task.id, task.result());
       }
     }
   }
 
   /** A batch failed: jobs that merely shared it with the culprit still get their answer. */
-  private runJobByJob(batch: Batch<Row>, cause: unknown): void {
+  #runJobByJob(batch: Batch<Row>, cause: unknown): void {
     const tasks = [...new Set(batch.uses.map((use) => use.task))].filter((task) => !task.settled);
     if (tasks.length === 1) {
-      this.fail(tasks[0]!, internalFailure(cause));
+      this.#fail(tasks[0]!, internalFailure(cause));
       return;
     }
     for (const task of tasks) {
@@ -191,16 +193,16 @@ export class Engine<Row extends BatchRow> {
       const rows = uses.map((use) => batch.rows[use.row]!);
       const alone: Batch<Row> = { rows, uses: uses.map((use, row) => ({ ...use, row })) };
       try {
-        this.handOut(alone, this.workload.start(rows).read());
+        this.#handOut(alone, this.#workload.start(rows).read());
       } catch (error) {
-        this.fail(task, internalFailure(error));
+        this.#fail(task, internalFailure(error));
       }
     }
   }
 
-  private fail(task: Task<Row>, failure: Failure): void {
+  #fail(task: Task<Row>, failure: Failure): void {
     task.settle();
-    this.events.failed(task.id, failure);
+    this.#events.failed(task.id, failure);
   }
 }
 

@@ -7,32 +7,32 @@ import { QUERY, VectorRankingTask } from "./vector-ranking-task.ts";
  * items that are tokenized first.
  */
 export class LateInteractionTask extends VectorRankingTask {
-  private readonly means = new Float32Array(this.count - 1);
-  private readonly sums = new Float32Array(this.count - 1);
-  private query: Float32Array | undefined;
-  private early: { readonly item: number; readonly vectors: Float32Array }[] = [];
+  readonly #means = new Float32Array(this.count - 1);
+  readonly #sums = new Float32Array(this.count - 1);
+  #query: Float32Array | undefined;
+  #early: { readonly item: number; readonly vectors: Float32Array }[] = [];
 
   protected scores() {
-    return { scores: this.means, rawScores: this.sums };
+    return { scores: this.#means, rawScores: this.#sums };
   }
 
   protected store(item: number, output: Float32Array): void {
     // As the checkpoint scores, whatever the server does to vectors that it answers with.
     const vectors = this.model.finish(output, { normalize: this.model.ownNormalize });
     if (item === QUERY) {
-      this.query = vectors;
-      for (const document of this.early) this.score(vectors, document.item, document.vectors);
-      this.early = [];
-    } else if (this.query) {
-      this.score(this.query, item, vectors);
+      this.#query = vectors;
+      for (const document of this.#early) this.#score(vectors, document.item, document.vectors);
+      this.#early = [];
+    } else if (this.#query) {
+      this.#score(this.#query, item, vectors);
     } else {
-      this.early.push({ item, vectors });
+      this.#early.push({ item, vectors });
     }
   }
 
-  private score(query: Float32Array, item: number, vectors: Float32Array): void {
+  #score(query: Float32Array, item: number, vectors: Float32Array): void {
     const { sum, mean } = maxSim(query, vectors, this.model.dim);
-    this.sums[item - 1] = sum;
-    this.means[item - 1] = mean;
+    this.#sums[item - 1] = sum;
+    this.#means[item - 1] = mean;
   }
 }

@@ -8,14 +8,14 @@ const MAX_FLOATS = MAX_RESULT_FLOATS / 2;
 
 /** Any number of vectors per item. */
 export class MultiVectorTask extends EmbedTask {
-  private readonly perItem: Float32Array[] = new Array(this.count);
-  private promised = 0;
+  readonly #perItem: Float32Array[] = new Array(this.count);
+  #promised = 0;
 
   protected vectors() {
-    const rowsPerItem = Int32Array.from(this.perItem, ({ length }) => length / this.dim);
-    const all = new Float32Array(this.perItem.reduce((sum, { length }) => sum + length, 0));
+    const rowsPerItem = Int32Array.from(this.#perItem, ({ length }) => length / this.dim);
+    const all = new Float32Array(this.#perItem.reduce((sum, { length }) => sum + length, 0));
     let end = 0;
-    for (const vectors of this.perItem) {
+    for (const vectors of this.#perItem) {
       all.set(vectors, end);
       end += vectors.length;
     }
@@ -25,8 +25,8 @@ export class MultiVectorTask extends EmbedTask {
   /** Throws Failure("invalid") where the answer would get too big, which only its tokens tell. */
   protected override tokenize(item: number): EmbedRow {
     const row = super.tokenize(item);
-    this.promised += row.outputs * this.dim;
-    if (this.promised <= MAX_FLOATS) return row;
+    this.#promised += row.outputs * this.dim;
+    if (this.#promised <= MAX_FLOATS) return row;
     const { name } = this.job.field;
     const most = Math.floor(MAX_FLOATS / this.dim);
     throw new Failure(
@@ -37,6 +37,6 @@ export class MultiVectorTask extends EmbedTask {
   }
 
   protected store(item: number, output: Float32Array): void {
-    this.perItem[item] = this.finished(output);
+    this.#perItem[item] = this.finished(output);
   }
 }

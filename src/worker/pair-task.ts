@@ -7,46 +7,51 @@ import { itemField } from "./too-long.ts";
 
 /** One logit per (query, document) pair, from a model that reads both together. */
 export class PairTask extends Task<PairRow> {
-  private readonly documents: readonly string[];
-  private readonly logits: Float32Array<ArrayBuffer>;
-  private prepared: PreparedQuery | undefined;
+  readonly #documents: readonly string[];
+  readonly #logits: Float32Array<ArrayBuffer>;
+  #prepared: PreparedQuery | undefined;
+  readonly #job: RerankJob;
+  readonly #model: Pick<Reranker, "prepare" | "maxLength">;
 
   constructor(
     id: number,
     abort: SharedArrayBuffer,
-    private readonly job: RerankJob,
-    private readonly model: Pick<Reranker, "prepare" | "maxLength">,
+    job: RerankJob,
+    model: Pick<Reranker, "prepare" | "maxLength">,
   ) {
     const documents = textsOf(job.items);
     const pairs = documents.map((document) => job.query + document);
     const estimatedTokens = estimatedTextTokens(pairs, model.maxLength);
     super(id, abort, { items: documents.length, estimatedTokens }, job.truncate);
-    this.documents = documents;
-    this.logits = new Float32Array(documents.length);
+    this.#job = job;
+    this.#model = model;
+    this.#documents = documents;
+    this.#logits = new Float32Array(documents.length);
   }
 
   result(): RerankResult {
-    const { logits, tokens, truncated } = this;
+    const { tokens, truncated } = this;
+    const logits = this.#logits;
     return { kind: "rerank", scores: logits.map(sigmoid), rawScores: logits, tokens, truncated };
   }
 
   protected tokenize(item: number): PairRow {
-    const { query, instruction } = this.job;
-    this.prepared ??= this.model.prepare(query, instruction);
-    return this.prepared.pair(this.documents[item]!);
+    const { query, instruction } = this.#job;
+    this.#prepared ??= this.#model.prepare(query, instruction);
+    return this.#prepared.pair(this.#documents[item]!);
   }
 
   protected fieldOf(item: number): string {
-    return itemField(this.job.field, item);
+    return itemField(this.#job.field, item);
   }
 
   /** `output`: one logit. */
   protected store(item: number, output: Float32Array): void {
-    this.logits[item] = output[0]!;
+    this.#logits[item] = output[0]!;
   }
 
   protected override release(): void {
-    this.prepared?.release();
+    this.#prepared?.release();
   }
 }
 

@@ -43,14 +43,15 @@ export abstract class Task<Row extends BatchRow = BatchRow> {
   protected readonly tokens: Int32Array<ArrayBuffer>;
   /** Items that were cut to fit the model's limit. */
   protected truncated = 0;
-  private readonly rows: (Row | undefined)[];
-  private readonly abort: Int32Array;
+  readonly #rows: (Row | undefined)[];
+  readonly #abort: Int32Array;
   /** Items that are tokenized and not started, longest first. */
-  private window: number[] = [];
-  private windowEnd = 0;
-  private started = 0;
-  private pendingItems: number;
-  private answered = false;
+  #window: number[] = [];
+  #windowEnd = 0;
+  #started = 0;
+  #pendingItems: number;
+  #answered = false;
+  readonly #truncate: boolean;
 
   /**
    * @param abort one Int32, non-zero once nobody waits for the answer
@@ -60,13 +61,14 @@ export abstract class Task<Row extends BatchRow = BatchRow> {
     readonly id: number,
     abort: SharedArrayBuffer,
     { items, estimatedTokens }: TaskSize,
-    private readonly truncate: boolean,
+    truncate: boolean,
   ) {
-    this.abort = new Int32Array(abort);
-    this.rows = new Array(items);
+    this.#truncate = truncate;
+    this.#abort = new Int32Array(abort);
+    this.#rows = new Array(items);
     this.count = items;
     this.tokens = new Int32Array(items);
-    this.pendingItems = items;
+    this.#pendingItems = items;
     this.estimatedTokens = estimatedTokens;
   }
 
@@ -83,25 +85,25 @@ export abstract class Task<Row extends BatchRow = BatchRow> {
 
   /** The caller is gone or timed out: what has not started need not run. */
   get aborted(): boolean {
-    return Atomics.load(this.abort, 0) !== 0;
+    return Atomics.load(this.#abort, 0) !== 0;
   }
 
   /** It has its result or failure; what is left of it is dropped. */
   get settled(): boolean {
-    return this.answered;
+    return this.#answered;
   }
 
   /** No row of it is in a batch yet. */
   get waiting(): boolean {
-    return this.started === 0;
+    return this.#started === 0;
   }
 
   get allStarted(): boolean {
-    return this.answered || this.started === this.count;
+    return this.#answered || this.#started === this.count;
   }
 
   get done(): boolean {
-    return this.pendingItems === 0;
+    return this.#pendingItems === 0;
   }
 
   /**
@@ -110,65 +112,65 @@ export abstract class Task<Row extends BatchRow = BatchRow> {
    * @throws Failure("invalid") naming the item that can't be read, is too long, or takes the job over `maxTokens`
    */
   peek(maxTokens = Infinity): Row {
-    if (this.waiting && (!this.truncate || maxTokens < Infinity)) this.tokenizeAll(maxTokens);
-    if (this.window.length === 0) this.fillWindow();
-    return this.row(this.window[0]!);
+    if (this.waiting && (!this.#truncate || maxTokens < Infinity)) this.#tokenizeAll(maxTokens);
+    if (this.#window.length === 0) this.#fillWindow();
+    return this.#row(this.#window[0]!);
   }
 
   /** Takes the row that `peek` showed; returns its item number. */
   advance(): number {
-    this.started++;
-    return this.window.shift()!;
+    this.#started++;
+    return this.#window.shift()!;
   }
 
   finishItem(item: number, output: Float32Array): void {
     this.store(item, output);
-    this.rows[item] = undefined;
-    this.pendingItems--;
+    this.#rows[item] = undefined;
+    this.#pendingItems--;
   }
 
   settle(): void {
-    if (!this.answered) this.release();
-    this.answered = true;
+    if (!this.#answered) this.release();
+    this.#answered = true;
   }
 
-  private tokenizeAll(maxTokens: number): void {
+  #tokenizeAll(maxTokens: number): void {
     let tokens = 0;
     for (let item = 0; item < this.count; item++) {
-      this.row(item);
+      this.#row(item);
       tokens += this.tokens[item]!;
       if (tokens > maxTokens) throw tooManyTokens(this.fieldOf(item), maxTokens);
     }
   }
 
-  private fillWindow(): void {
-    const first = this.windowEnd;
+  #fillWindow(): void {
+    const first = this.#windowEnd;
     let tokens = 0;
     while (
-      this.windowEnd < this.count &&
-      this.windowEnd - first < WINDOW_ITEMS &&
+      this.#windowEnd < this.count &&
+      this.#windowEnd - first < WINDOW_ITEMS &&
       tokens < WINDOW_TOKENS &&
-      (this.windowEnd === first || !this.aborted)
+      (this.#windowEnd === first || !this.aborted)
     ) {
-      tokens += this.row(this.windowEnd++).ids.length;
+      tokens += this.#row(this.#windowEnd++).ids.length;
     }
-    const items = Array.from({ length: this.windowEnd - first }, (_, i) => first + i);
-    this.window = items.sort((a, b) => this.row(b).ids.length - this.row(a).ids.length);
+    const items = Array.from({ length: this.#windowEnd - first }, (_, i) => first + i);
+    this.#window = items.sort((a, b) => this.#row(b).ids.length - this.#row(a).ids.length);
   }
 
-  private row(item: number): Row {
-    return (this.rows[item] ??= this.readable(item));
+  #row(item: number): Row {
+    return (this.#rows[item] ??= this.#readable(item));
   }
 
-  private readable(item: number): Row {
-    const row = this.tokenized(item);
-    if (row.truncated && !this.truncate) throw tooLong(this.fieldOf(item), row.limit);
+  #readable(item: number): Row {
+    const row = this.#tokenized(item);
+    if (row.truncated && !this.#truncate) throw tooLong(this.fieldOf(item), row.limit);
     if (row.truncated) this.truncated++;
     this.tokens[item] = row.tokens;
     return row;
   }
 
-  private tokenized(item: number): Row {
+  #tokenized(item: number): Row {
     try {
       return this.tokenize(item);
     } catch (error) {

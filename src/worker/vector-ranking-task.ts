@@ -14,18 +14,20 @@ export const QUERY = 0;
  * is read with the checkpoint's own prompt for it.
  */
 export abstract class VectorRankingTask extends Task<EmbedRow> {
-  private readonly texts: readonly string[];
+  readonly #texts: readonly string[];
+  readonly #job: RerankJob;
 
   constructor(
     id: number,
     abort: SharedArrayBuffer,
-    private readonly job: RerankJob,
+    job: RerankJob,
     protected readonly model: VectorModel,
   ) {
     const texts = [job.query, ...textsOf(job.items)];
     const estimatedTokens = estimatedTextTokens(texts, model.maxLength);
     super(id, abort, { items: texts.length, estimatedTokens }, job.truncate);
-    this.texts = texts;
+    this.#job = job;
+    this.#texts = texts;
   }
 
   /** [documents] each, once all are scored. */
@@ -38,13 +40,13 @@ export abstract class VectorRankingTask extends Task<EmbedRow> {
   }
 
   protected tokenize(item: number): EmbedRow {
-    const { instruction } = this.job;
+    const { instruction } = this.#job;
     const choice =
       item === QUERY ? { promptName: "query", instruction } : { promptName: "document" };
-    return this.model.tokenize({ text: this.texts[item]! }, choice);
+    return this.model.tokenize({ text: this.#texts[item]! }, choice);
   }
 
   protected fieldOf(item: number): string {
-    return item === QUERY ? "query" : itemField(this.job.field, item - 1);
+    return item === QUERY ? "query" : itemField(this.#job.field, item - 1);
   }
 }

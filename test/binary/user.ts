@@ -39,10 +39,10 @@ export function builtMacExecutable(): Promise<string> {
 }
 
 export class User implements Disposable {
-  private readonly folder = mkdtempSync(join(tmpdir(), "mlxcel-user-"));
-  readonly home = join(this.folder, "home");
+  readonly #folder = mkdtempSync(join(tmpdir(), "mlxcel-user-"));
+  readonly home = join(this.#folder, "home");
   /** Holds the executable and nothing else. */
-  readonly work = join(this.folder, "work");
+  readonly work = join(this.#folder, "work");
   readonly executable = join(this.work, "mlxcel");
   /** No PATH: there is no Node, no Python and no Bun. */
   readonly env: Environment = { HOME: this.home };
@@ -80,6 +80,6 @@ export class User implements Disposable {
   }
 
   [Symbol.dispose](): void {
-    rmSync(this.folder, { recursive: true, force: true });
+    rmSync(this.#folder, { recursive: true, force: true });
   }
 }

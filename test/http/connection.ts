@@ -13,8 +13,10 @@ export class Connection {
   #received = Buffer.alloc(0);
   #ended = false;
   #wake: () => void = () => {};
+  readonly #socket: Socket;
 
-  private constructor(private readonly socket: Socket) {
+  private constructor(socket: Socket) {
+    this.#socket = socket;
     socket.on("data", (bytes: Uint8Array) => {
       this.#received = Buffer.concat([this.#received, bytes]);
       this.#wake();
@@ -37,7 +39,7 @@ export class Connection {
   }
 
   send(bytes: string | Uint8Array): void {
-    this.socket.write(bytes);
+    this.#socket.write(bytes);
   }
 
   /** A POST with the length announced. */
@@ -80,11 +82,11 @@ export class Connection {
 
   /** Reads nothing from now on. */
   pause(): void {
-    this.socket.pause();
+    this.#socket.pause();
   }
 
   close(): void {
-    this.socket.destroy();
+    this.#socket.destroy();
   }
 
   #take(length: number, separator: number): string {

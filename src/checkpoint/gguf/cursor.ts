@@ -16,14 +16,16 @@ export class Cursor {
   /** Place of the window in the file, and of the cursor in the window. */
   #windowStart = 0;
   #at = 0;
+  readonly #file: OpenFile;
+  readonly #mostBytes: number;
 
-  constructor(
-    private readonly file: OpenFile,
-    private readonly mostBytes: number,
-  ) {}
+  constructor(file: OpenFile, mostBytes: number) {
+    this.#file = file;
+    this.#mostBytes = mostBytes;
+  }
 
   get path(): string {
-    return this.file.path;
+    return this.#file.path;
   }
 
   /** Bytes from the start of the file. */
@@ -33,7 +35,7 @@ export class Cursor {
 
   /** Bytes that can still be taken. */
   get remaining(): number {
-    return Math.min(this.file.size, this.mostBytes) - this.position;
+    return Math.min(this.#file.size, this.#mostBytes) - this.position;
   }
 
   /** The next bytes, valid until more are taken. */
@@ -68,9 +70,9 @@ export class Cursor {
   #moveWindow(bytes: number): void {
     const start = this.position;
     const window = Buffer.allocUnsafe(
-      Math.min(Math.max(bytes, WINDOW_BYTES), this.file.size - start),
+      Math.min(Math.max(bytes, WINDOW_BYTES), this.#file.size - start),
     );
-    this.file.read(start, window);
+    this.#file.read(start, window);
     this.#window = window;
     this.#windowStart = start;
     this.#at = 0;
@@ -82,10 +84,10 @@ export class Cursor {
   }
 
   #tooShort(): CheckpointError {
-    const { size } = this.file;
+    const { size } = this.#file;
     return this.damage(
-      size > this.mostBytes
-        ? `its header claims more than ${this.mostBytes} bytes`
+      size > this.#mostBytes
+        ? `its header claims more than ${this.#mostBytes} bytes`
         : `it ends after ${size} bytes, before all that it announces`,
     );
   }

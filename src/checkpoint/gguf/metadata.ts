@@ -10,32 +10,36 @@ export type MetadataValue = number | boolean | string | readonly string[] | Numb
  * and, unless they are optional, where it is missing.
  */
 export class Metadata {
+  readonly #values: ReadonlyMap<string, MetadataValue>;
+
   constructor(
     /** The file, to be named in errors. */
     readonly path: string,
-    private readonly values: ReadonlyMap<string, MetadataValue>,
-  ) {}
+    values: ReadonlyMap<string, MetadataValue>,
+  ) {
+    this.#values = values;
+  }
 
   keys(): Iterable<string> {
-    return this.values.keys();
+    return this.#values.keys();
   }
 
   optional(key: string): MetadataValue | undefined {
-    return this.values.get(key);
+    return this.#values.get(key);
   }
 
   text(key: string): string {
-    return this.optionalText(key) ?? this.missing(key);
+    return this.optionalText(key) ?? this.#missing(key);
   }
 
   optionalText(key: string): string | undefined {
-    const value = this.values.get(key);
+    const value = this.#values.get(key);
     if (value === undefined || typeof value === "string") return value;
     throw this.fault(key, "must be a text");
   }
 
   flag(key: string, otherwise: boolean): boolean {
-    const value = this.values.get(key);
+    const value = this.#values.get(key);
     if (value === undefined) return otherwise;
     if (typeof value === "boolean") return value;
     throw this.fault(key, "must be true or false");
@@ -43,7 +47,7 @@ export class Metadata {
 
   /** A natural number. */
   count(key: string): number {
-    return this.optionalCount(key) ?? this.missing(key);
+    return this.optionalCount(key) ?? this.#missing(key);
   }
 
   optionalCount(key: string): number | undefined {
@@ -53,27 +57,27 @@ export class Metadata {
   }
 
   number(key: string): number {
-    return this.optionalNumber(key) ?? this.missing(key);
+    return this.optionalNumber(key) ?? this.#missing(key);
   }
 
   optionalNumber(key: string): number | undefined {
-    const value = this.values.get(key);
+    const value = this.#values.get(key);
     if (value === undefined || typeof value === "number") return value;
     throw this.fault(key, "must be a number");
   }
 
   texts(key: string): readonly string[] {
-    return this.optionalTexts(key) ?? this.missing(key);
+    return this.optionalTexts(key) ?? this.#missing(key);
   }
 
   optionalTexts(key: string): readonly string[] | undefined {
-    const value = this.values.get(key);
+    const value = this.#values.get(key);
     if (value === undefined || isTexts(value)) return value;
     throw this.fault(key, "must be a list of texts");
   }
 
   optionalNumbers(key: string): NumberArray | undefined {
-    const value = this.values.get(key);
+    const value = this.#values.get(key);
     if (value === undefined || value instanceof Float64Array) return value;
     throw this.fault(key, "must be a list of numbers");
   }
@@ -83,7 +87,7 @@ export class Metadata {
     return new CheckpointError(`${this.path}: metadata key "${key}" ${what}`);
   }
 
-  private missing(key: string): never {
+  #missing(key: string): never {
     throw this.fault(key, "is missing; the file is incomplete or of another kind");
   }
 }

@@ -47,14 +47,19 @@ interface Word {
 
 /** Writes texts for one tokenizer. */
 export class CorpusWriter {
-  private readonly written = new Set<string>();
+  readonly #written = new Set<string>();
+  readonly #count: CountTokens;
+  readonly #words: readonly Word[];
 
   private constructor(
-    private readonly count: CountTokens,
-    private readonly words: readonly Word[],
+    count: CountTokens,
+    words: readonly Word[],
     /** Tokens of a text without words. */
     readonly specials: number,
-  ) {}
+  ) {
+    this.#count = count;
+    this.#words = words;
+  }
 
   static async create(count: CountTokens): Promise<CorpusWriter> {
     const [first = ""] = WORDS;
@@ -72,25 +77,25 @@ export class CorpusWriter {
    * all shorter texts have been written.
    */
   async text(next: Random, tokens: number): Promise<CountedText> {
-    const words = this.draw(next, tokens - this.specials);
-    let counted = await this.count(words.join(" "));
+    const words = this.#draw(next, tokens - this.specials);
+    let counted = await this.#count(words.join(" "));
     while (counted > tokens && words.length > 1) {
       words.pop();
-      counted = await this.count(words.join(" "));
+      counted = await this.#count(words.join(" "));
     }
-    while (this.written.has(words.join(" "))) {
+    while (this.#written.has(words.join(" "))) {
       words.push(pick(next, WORDS));
-      counted = await this.count(words.join(" "));
+      counted = await this.#count(words.join(" "));
     }
     const text = words.join(" ");
-    this.written.add(text);
+    this.#written.add(text);
     return { text, tokens: counted };
   }
 
   /** Words that add up to so many tokens; at least one. */
-  private draw(next: Random, tokens: number): string[] {
+  #draw(next: Random, tokens: number): string[] {
     const drawn: string[] = [];
-    let fitting = this.words;
+    let fitting = this.#words;
     for (let left = tokens; ;) {
       fitting = fitting.filter((word) => word.tokens <= left);
       if (fitting.length === 0) return drawn.length > 0 ? drawn : [pick(next, WORDS)];

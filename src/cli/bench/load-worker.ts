@@ -18,22 +18,25 @@ self.onmessage = async ({ data }: MessageEvent<Load>) => {
 
 /** Counts of one run that its clients share. */
 class Run {
-  private readonly startedAt = performance.now();
-  private begun = 0;
+  readonly #startedAt = performance.now();
+  #begun = 0;
   failures = 0;
   firstFailure: string | undefined;
+  readonly #load: Load;
 
-  constructor(private readonly load: Load) {}
+  constructor(load: Load) {
+    this.#load = load;
+  }
 
   get seconds(): number {
-    return (performance.now() - this.startedAt) / 1000;
+    return (performance.now() - this.#startedAt) / 1000;
   }
 
   /** Whether one more request may begin. The first one always may. */
   begin(): boolean {
-    const { seconds, maxRequests = Number.POSITIVE_INFINITY } = this.load;
-    if (this.begun > 0 && (this.seconds >= seconds || this.begun >= maxRequests)) return false;
-    this.begun++;
+    const { seconds, maxRequests = Number.POSITIVE_INFINITY } = this.#load;
+    if (this.#begun > 0 && (this.seconds >= seconds || this.#begun >= maxRequests)) return false;
+    this.#begun++;
     return true;
   }
 

@@ -40,21 +40,21 @@ export interface LoadOutcome {
 
 /** A thread of its own, so that generating load waits for nothing else in this process. */
 export class LoadGenerator implements Disposable {
-  private readonly worker = new Worker(loadWorkerUrl);
+  readonly #worker = new Worker(loadWorkerUrl);
 
   /** Puts a load on a server; one at a time. */
   run(load: Load): Promise<LoadOutcome> {
     return new Promise((resolve, reject) => {
-      this.worker.onmessage = ({ data }: MessageEvent<LoadOutcome>) => resolve(data);
-      this.worker.onerror = (event) => {
+      this.#worker.onmessage = ({ data }: MessageEvent<LoadOutcome>) => resolve(data);
+      this.#worker.onerror = (event) => {
         event.preventDefault();
         reject(new Error(`the load generator failed: ${event.message}`));
       };
-      this.worker.postMessage(load);
+      this.#worker.postMessage(load);
     });
   }
 
   [Symbol.dispose](): void {
-    this.worker.terminate();
+    this.#worker.terminate();
   }
 }

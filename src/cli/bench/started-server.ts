@@ -85,10 +85,10 @@ class LastLine {
   readonly ended: Promise<void>;
 
   constructor(stream: ReadableStream<Uint8Array<ArrayBuffer>>) {
-    this.ended = this.read(stream);
+    this.ended = this.#read(stream);
   }
 
-  private async read(stream: ReadableStream<Uint8Array<ArrayBuffer>>): Promise<void> {
+  async #read(stream: ReadableStream<Uint8Array<ArrayBuffer>>): Promise<void> {
     const decoder = new TextDecoder();
     let rest = "";
     for await (const bytes of stream) {
