@@ -4,7 +4,7 @@ import { GgufTensors } from "../checkpoint/gguf/tensors.ts";
 import { LoraAdapter } from "../checkpoint/lora.ts";
 import { readQuantization } from "../checkpoint/quantization.ts";
 import type { TensorFiles } from "../checkpoint/tensor-files.ts";
-import { SafetensorsFiles } from "../checkpoint/weight-files.ts";
+import { FLOATS, SafetensorsFiles } from "../checkpoint/weight-files.ts";
 import { type WeightFacts, Weights, type WeightsOptions } from "../checkpoint/weights.ts";
 import { memoryText } from "../hub/byte-text.ts";
 import type { ModelFamily } from "./family.ts";
@@ -72,8 +72,9 @@ export function leavesRoom(float32Bytes: number, freeBytes: number): boolean {
 
 function dequantizationNote(weights: Weights, freeBytes: number): string {
   const { storedDtype, float32Bytes, stayQuantized } = weights;
+  const which = FLOATS.has(storedDtype) ? "some" : storedDtype; // most may be dense
   const sizes = `${memoryText(float32Bytes)} in f32, ${memoryText(freeBytes)} of memory free`;
   return stayQuantized
-    ? `${storedDtype} weights stay quantised, which is slow on the CPU (${sizes}; --cpu-dequantize on makes them dense)`
-    : `${storedDtype} weights de-quantised once for the CPU (${sizes}; --cpu-dequantize off keeps them small)`;
+    ? `${which} weights stay quantised, which is slow on the CPU (${sizes}; --cpu-dequantize on makes them dense)`
+    : `${which} weights de-quantised once for the CPU (${sizes}; --cpu-dequantize off keeps them small)`;
 }

@@ -140,6 +140,17 @@ test("a head of one row stays dense, and config.json says so", () => {
   expect(loadReranker({ directory: target, device }).storedDtype).toBe("nvfp4");
 });
 
+test("a copy that is dense for the most part is not said to be quantised as a whole", () => {
+  const { target } = quantized(fixture("rerank-bert"), NVFP4);
+  const { storedDtype, loadNotes } = loadReranker({
+    directory: target,
+    device,
+    cpuDequantize: "off",
+  });
+  expect(storedDtype).toBe("F32");
+  expect(loadNotes).toEqual([expect.stringMatching(/^some weights stay quantised/)]);
+});
+
 describe("refused by name, and nothing is left behind", () => {
   const refusal = (source: string, target: string) =>
     refusalOf(() =>
