@@ -27,6 +27,9 @@ export interface HubCommit extends HubTarget {
 
 const MOST_REDIRECTS = 10;
 const MOST_PAGES = 1000;
+/** A page lists a thousand files in a fraction of this. */
+const MOST_ANSWER_BYTES = 32 << 20;
+const LONGEST_ANSWER_MS = 120_000;
 /** A connection from which nothing comes for so long is dead. */
 const SILENCE_MS = 30_000;
 
@@ -70,7 +73,8 @@ export class HubClient {
     const files: StoredFile[] = [];
     let url: string | undefined =
       `${this.endpoint}/api/models/${commit.repository}/tree/${commit.commit}?recursive=true`;
-    for (let page = 0; url !== undefined && page < MOST_PAGES; page++) {
+    for (let page = 0; url !== undefined; page++) {
+      if (page === MOST_PAGES) throw notLikeAHub(this.endpoint);
       const answer: Page = await this.#json(url, commit, treeAnswer);
       for (const entry of answer.body) {
         if (entry.type !== "file") continue;
@@ -103,12 +107,8 @@ export class HubClient {
     const retries = { ...this.#options, firstPauseMs: this.firstPauseMs };
     return withRetries(retries, async () => {
       const { response, chunks } = await this.#open(url, target);
-      const parts: Uint8Array[] = [];
-      for await (const chunk of chunks) parts.push(chunk);
-      const parsed = schema.safeParse(jsonOf(Buffer.concat(parts).toString("utf8")));
-      if (!parsed.success) {
-        throw new Error(`${hostOf(url)} does not answer like a hub; check HF_ENDPOINT`);
-      }
+      const parsed = schema.safeParse(jsonOf(await wholeText(chunks, url)));
+      if (!parsed.success) throw notLikeAHub(url);
       return { body: parsed.data, next: nextPage(response, url) };
     });
   }
@@ -150,13 +150,8 @@ export class HubClient {
       if (response.status < 300 || response.status >= 400 || location === null) {
         throw this.#failure(response, from, target);
       }
-      const to = new URL(location, from);
-      if (
-        !/^https?:$/.test(to.protocol) ||
-        (from.protocol === "https:" && to.protocol !== from.protocol)
-      ) {
-        throw new Error(`${from.host} redirects to ${to.protocol}//, which is not safe to follow`);
-      }
+      const to = webUrl(location, from);
+      if (from.protocol === "https:" && to.protocol !== from.protocol) throw unsafe(from, to);
       from = to;
     }
     throw new Error(
@@ -266,11 +261,41 @@ function codeOf(error: unknown): string {
   return hasCode && typeof error.code === "string" ? error.code : "network error";
 }
 
+/** Of an answer that is not to be trusted to end. */
+async function wholeText(chunks: AsyncIterable<Uint8Array>, url: string): Promise<string> {
+  const startedAtMs = performance.now();
+  const parts: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of chunks) {
+    parts.push(chunk);
+    bytes += chunk.length;
+    const ageMs = performance.now() - startedAtMs;
+    if (bytes > MOST_ANSWER_BYTES || ageMs > LONGEST_ANSWER_MS) throw notLikeAHub(url);
+  }
+  return Buffer.concat(parts).toString("utf8");
+}
+
+function notLikeAHub(url: string): Error {
+  return new Error(`${hostOf(url)} does not answer like a hub; check HF_ENDPOINT`);
+}
+
+/** Where an answer leads to: never to a file of this machine, which fetch would read as well. */
+function webUrl(to: string, from: URL): URL {
+  const url = URL.parse(to, from.href);
+  if (url === null) throw notLikeAHub(from.href);
+  if (/^https?:$/.test(url.protocol)) return url;
+  throw unsafe(from, url);
+}
+
+function unsafe(from: URL, to: URL): Error {
+  return new Error(`${from.host} leads to ${to.protocol}//, which is not safe to follow`);
+}
+
 /** `<url>; rel="next"`, one of the links of RFC 8288. */
 function nextPage(response: Response, url: string): string | undefined {
   const links = response.headers.get("link") ?? "";
   const next = /<([^>]*)>\s*;[^,]*\brel="?next"?/.exec(links)?.[1];
-  return next === undefined ? undefined : new URL(next, url).href;
+  return next === undefined ? undefined : webUrl(next, new URL(url)).href;
 }
 
 /** Seconds or a date. */

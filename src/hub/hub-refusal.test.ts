@@ -156,3 +156,54 @@ describe("names are not trusted", () => {
     );
   });
 });
+
+describe("a hub that is none, or means harm", () => {
+  /** The refusal of a download from a server that answers everything like this. */
+  async function refusalOf(fetch: (url: URL) => Response): Promise<string> {
+    await using server = Bun.serve({ port: 0, fetch: ({ url }) => fetch(new URL(url)) });
+    const env = { HF_ENDPOINT: server.url.href };
+    return await downloads().resolve("owner/small", { env }).then(String, String);
+  }
+
+  const commit = () => Response.json({ sha: "a".repeat(40) });
+  const isCommit = ({ pathname }: URL) => pathname.includes("/revision/");
+
+  test("an answer without end is given up", async () => {
+    const blank = new Uint8Array(1 << 20).fill(0x20);
+    const endless = () => new ReadableStream({ pull: (controller) => controller.enqueue(blank) });
+    expect(await refusalOf(() => new Response(endless()))).toContain("does not answer like a hub");
+  });
+
+  test("pages without end are given up", async () => {
+    const again = ({ href }: URL) =>
+      Response.json([], { headers: { link: `<${href}>; rel="next"` } });
+    const refusal = await refusalOf((url) => (isCommit(url) ? commit() : again(url)));
+    expect(refusal).toContain("does not answer like a hub");
+  });
+
+  test.each([
+    ["file:///etc/hostname", /leads to file:\/\/, which is not safe/],
+    ["http://[", /does not answer like a hub/],
+  ])("neither a redirect nor a next page leads to %s", async (target, message) => {
+    const redirect = () => new Response(null, { status: 302, headers: { location: target } });
+    expect(await refusalOf(redirect)).toMatch(message);
+    const page = () => Response.json([], { headers: { link: `<${target}>; rel="next"` } });
+    const refusal = await refusalOf((url) => (isCommit(url) ? commit() : page()));
+    expect(refusal).toMatch(message);
+  });
+
+  test.each([
+    ["{not json", /its modules.json lists no modules/],
+    [JSON.stringify([{ path: "config.json" }]), /cannot hold files named as the hub lists them/],
+    [JSON.stringify([{ path: "n".repeat(300) }]), /cannot hold files named as the hub lists them/],
+  ])("modules that cannot be: %s", async (modules, message) => {
+    const [{ path = "" } = {}] = modules.startsWith("[") ? JSON.parse(modules) : [];
+    downloads().hub.repositories["owner/odd"] = {
+      ...small,
+      files: { ...small.files, "modules.json": modules, [`${path}/config.json`]: "{}" },
+    };
+    const failure = await downloads().resolve("owner/odd").then(String, String);
+    expect(failure).toMatch(message);
+    expect(failure).not.toContain("\n");
+  });
+});

@@ -56,16 +56,21 @@ export async function pull(
   try {
     await exclusively(lock, work, onWait);
   } catch (error) {
-    throw explained(error, options.store);
+    throw explained(error, name.repository, store);
   }
 }
 
-/** A full disk and a store that may not be written to, in words. */
-function explained(error: unknown, store: string): unknown {
+/** A full disk, a store that may not be written to, and impossible files, in words. */
+function explained(error: unknown, repository: string, store: string): unknown {
   const code = error instanceof Error && "code" in error ? error.code : undefined;
   if (code === "ENOSPC" || code === "EDQUOT") {
     return new Error(
       `the disk of ${store} is full: free some space, or choose another place with --models-dir; what has arrived is kept`,
+    );
+  }
+  if (code === "EEXIST" || code === "ENOTDIR" || code === "EISDIR" || code === "ENAMETOOLONG") {
+    return new Error(
+      `model ${repository}: the store cannot hold files named as the hub lists them (${code})`,
     );
   }
   if (code === "EACCES" || code === "EPERM" || code === "EROFS" || code === "SQLITE_CANTOPEN") {

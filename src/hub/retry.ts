@@ -24,6 +24,8 @@ const MOST_ATTEMPTS = 5;
 const NOTICEABLE_MS = 2000;
 /** Whoever asks for more is not waited for. */
 const LONGEST_WAIT_MS = 5 * 60_000;
+/** Whoever asks for more does not mean it. */
+const LONGEST_STATED_WAIT_MS = 7 * 24 * 60 * 60_000;
 
 /**
  * Runs `attempt` until it succeeds or fails for good. It is given up after five failures in a row without progress.
@@ -60,7 +62,8 @@ function backOffMs(firstPauseMs: number, failures: number): number {
 }
 
 function givenUp({ message, waitMs }: TransientError): Error {
-  const wait = waitMs === undefined ? "later" : `in ${Math.ceil(waitMs / 1000)} s`;
+  const isStated = waitMs !== undefined && waitMs < LONGEST_STATED_WAIT_MS;
+  const wait = isStated ? `in ${Math.ceil(waitMs / 1000)} s` : "later";
   return new Error(`${message}; try again ${wait}, what has arrived is kept`);
 }
 
