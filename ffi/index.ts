@@ -69,7 +69,6 @@ export {
   split,
   transpose,
 } from "./layout.ts";
-export { mapTable, type TableInFile } from "./mapped-table.ts";
 export { libraryPath } from "./library.ts";
 export {
   activeBytes,

@@ -122,5 +122,4 @@ export const kernels = {
   ),
   mlxcel_pool: c("int", "mlx_array*", "mlx_array", "mlx_array", "int*", "int", "mlx_stream"),
   mlxcel_activate: c("int", "mlx_array*", "mlx_array", "int", "mlx_stream"),
-  mlxcel_map_table: c("int", "mlx_array*", "char*", "size_t", "int", "int"),
 };

@@ -2,6 +2,7 @@ import * as mx from "../../ffi/index.ts";
 import type { Quantized, Tensor } from "../../ffi/index.ts";
 import { CheckpointError } from "./error.ts";
 import type { LoraAdapter } from "./lora.ts";
+import type { TableFile } from "./table-file.ts";
 import type { TensorFiles, TensorLocation } from "./tensor-files.ts";
 
 /** The tensors of a base model with a LoRA adapter merged into them. */
@@ -74,9 +75,9 @@ export class AdaptedFiles implements TensorFiles {
     return adapted;
   }
 
-  mapped(name: string): Tensor | undefined {
+  tableFile(name: string): TableFile | undefined {
     const isOwn = this.#layerOf.has(name) || this.#replacements.has(name);
-    return isOwn ? undefined : this.#base.mapped(name);
+    return isOwn ? undefined : this.#base.tableFile(name);
   }
 
   *opened(): Generator<Tensor> {

@@ -119,7 +119,7 @@ test("tensors saved whole take the place of the base's, under any of peft's wrap
     expect(files.locations.get(name)?.shape).toEqual([64]);
     expect(valuesOf(files, name)).toEqual(values);
   }
-  expect(files.mapped("embeddings.word_embeddings.weight")).toBeUndefined();
+  expect(files.tableFile("embeddings.word_embeddings.weight")).toBeUndefined();
 });
 
 test("the base may be quantised, and may name its tensors with a prefix", () => {

@@ -1,4 +1,5 @@
 import type { Packing, Quantized, Tensor } from "../../ffi/index.ts";
+import { SMALLEST_TABLE_BYTES, TableFile } from "./table-file.ts";
 
 /** A tensor of a checkpoint, and where it lies. */
 export interface TensorLocation {
@@ -21,13 +22,18 @@ export interface TensorFiles {
   readonly storedDtype: string;
   /** The tensor of one of the locations, outside of every scope: the same one each time. Quantised where it has a packing. */
   tensor(name: string): Tensor | Quantized;
-  /**
-   * The same without its elements being read: for computing on the CPU with few of its rows at a time. undefined
-   * where the format, the type or the library does not allow it.
-   */
-  mapped(name: string): Tensor | undefined;
+  /** A large f32 table as it lies in its file, a new one each time; undefined for every other tensor. */
+  tableFile(name: string): TableFile | undefined;
   /** Every tensor that exists so far, asked for or not. */
   opened(): Iterable<Tensor>;
+}
+
+/** Of a tensor at `begin` of its file. */
+export function tableFileOf(location: TensorLocation, begin: number): TableFile | undefined {
+  const { file: path, dtype, shape, byteLength } = location;
+  if (dtype !== "F32" || shape.length !== 2 || byteLength < SMALLEST_TABLE_BYTES) return undefined;
+  const [, width = 0] = shape;
+  return new TableFile({ path, begin, width });
 }
 
 /** The type that most bytes of these tensors have. */

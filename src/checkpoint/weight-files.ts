@@ -3,7 +3,13 @@ import { CheckpointError, reasonOf } from "./error.ts";
 import { type FileTensor, locateTensors } from "./locate-tensors.ts";
 import type { Quantization } from "./quantization.ts";
 import { findQuantized, type QuantizedMatrix } from "./quantized-matrix.ts";
-import { prevailingDtype, type TensorFiles, type TensorLocation } from "./tensor-files.ts";
+import type { TableFile } from "./table-file.ts";
+import {
+  prevailingDtype,
+  tableFileOf,
+  type TensorFiles,
+  type TensorLocation,
+} from "./tensor-files.ts";
 
 /** Types of weights, in safetensors' spelling. Integers would be computed with as well, to no meaning. */
 export const FLOATS: ReadonlySet<string> = new Set(["F16", "BF16", "F32", "F64"]);
@@ -60,14 +66,9 @@ export class SafetensorsFiles implements TensorFiles {
     return tensor;
   }
 
-  mapped(name: string): mx.Tensor | undefined {
+  tableFile(name: string): TableFile | undefined {
     const location = this.#stored.get(name);
-    if (location?.dtype !== "F32" || location.shape.length !== 2) return undefined;
-    const { file: path, begin } = location;
-    // older files do not align their tensors
-    if (begin % Float32Array.BYTES_PER_ELEMENT !== 0) return undefined;
-    const [rows = 0, width = 0] = location.shape;
-    return mx.mapTable({ path, begin, rows, width });
+    return location && tableFileOf(location, location.begin);
   }
 
   *opened(): Generator<mx.Tensor> {

@@ -1,6 +1,7 @@
 import * as mx from "../../ffi/index.ts";
 import type { Quantized, Tensor } from "../../ffi/index.ts";
 import { CheckpointError, reasonOf } from "./error.ts";
+import type { TableFile } from "./table-file.ts";
 import type { TensorFiles } from "./tensor-files.ts";
 import { FLOATS, SafetensorsFiles } from "./weight-files.ts";
 
@@ -131,6 +132,8 @@ export class Weights {
   /** These rows of a matrix [rows, width], in f32 [indices, width]. Otherwise like take; the matrix is not kept. */
   takeRows(name: string, shape: readonly number[], indices: Int32Array): Tensor {
     const { storedName, stored } = this.#find(name, shape) ?? this.#missing(name);
+    const inFile = this.#tableFile(storedName);
+    if (inFile) return this.#derive([], () => inFile.take(indices));
     const matrix = this.#taken.get(storedName) ?? stored;
     return this.#derive([matrix], () => {
       const rows = mx.fromInt32(indices, [indices.length]);
@@ -140,18 +143,20 @@ export class Weights {
   }
 
   /**
-   * Like takeMatrix, for a table of which a forward reads few rows. On the CPU it stays in its file where it can, so
-   * that rows which never occur take no memory.
+   * Like takeMatrix, for a table of which a forward reads few rows. On the CPU a large one stays in its file where it
+   * can, so that rows which never occur take no memory.
    */
-  takeTable(name: string, shape: readonly [rows: number, width: number]): Tensor | Quantized {
+  takeTable(
+    name: string,
+    shape: readonly [rows: number, width: number],
+  ): Tensor | Quantized | TableFile {
     const found = this.#find(name, shape);
-    const mapped =
-      found && this.computeDtype === "float32" && !this.#taken.has(found.storedName)
-        ? this.#files.mapped(found.storedName)
-        : undefined;
-    if (!found || !mapped) return this.takeMatrix(name, shape);
-    this.#taken.set(found.storedName, mx.keep(mapped));
-    return mapped;
+    return (found && this.#tableFile(found.storedName)) ?? this.takeMatrix(name, shape);
+  }
+
+  #tableFile(storedName: string): TableFile | undefined {
+    const wanted = this.computeDtype === "float32" && !this.#taken.has(storedName);
+    return wanted ? this.#files.tableFile(storedName) : undefined;
   }
 
   /**

@@ -3,7 +3,6 @@ import { z } from "zod";
 import { chooseGguf, ggufModels } from "./gguf-choice.ts";
 import { jsonOf } from "./json-text.ts";
 import type { StoredFile } from "./manifest.ts";
-import { jsonOf } from "./json-text.ts";
 import { isSafePath } from "./model-name.ts";
 
 /** Taken from the repository itself and from each folder of its modules. */

@@ -1,4 +1,3 @@
-import * as mx from "../../ffi/index.ts";
 import type { Tensor } from "../../ffi/index.ts";
 import type { Weights } from "../checkpoint/weights.ts";
 import { embedding, normedEmbeddings } from "../nn/embedding.ts";
@@ -17,7 +16,7 @@ export function lookupTable(
   const table = embedding(weights, name, rows, width);
   return (indices) => {
     requireRows(indices, rows, name);
-    return table(mx.fromInt32(indices, [indices.length]));
+    return table(indices);
   };
 }
 
@@ -43,7 +42,7 @@ export function normedTables(
   const embed = normedEmbeddings(embeddings, norm);
   return (...indices) => {
     tables.forEach(({ name, rows }, i) => requireRows(indices[i]!, rows, name));
-    return embed(...indices.map((values) => mx.fromInt32(values, [values.length])));
+    return embed(...indices);
   };
 }
 

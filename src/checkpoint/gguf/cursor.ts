@@ -1,5 +1,5 @@
 import { CheckpointError } from "../error.ts";
-import type { OpenFile } from "./open-file.ts";
+import type { OpenFile } from "../open-file.ts";
 
 /** Read from the file at a time. */
 const WINDOW_BYTES = 1 << 20;

@@ -4,7 +4,7 @@ import { isFile } from "../regular-file.ts";
 import { blockTypes, unsupportedTypes, type BlockType } from "./block-types.ts";
 import { Cursor } from "./cursor.ts";
 import { readMetadata, type Metadata } from "./metadata.ts";
-import { OpenFile } from "./open-file.ts";
+import { OpenFile } from "../open-file.ts";
 
 /** One tensor as the header describes it. */
 export interface GgufTensor {

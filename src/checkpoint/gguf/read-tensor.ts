@@ -3,7 +3,7 @@ import type { Quantized, Tensor } from "../../../ffi/index.ts";
 import { CheckpointError } from "../error.ts";
 import { dequantize } from "./dequantize.ts";
 import type { GgufTensor } from "./header.ts";
-import type { OpenFile } from "./open-file.ts";
+import type { OpenFile } from "../open-file.ts";
 import type { BlockPacking } from "./pack.ts";
 import type { NamedTensor } from "./tensor-names.ts";
 

@@ -1,9 +1,15 @@
 import * as mx from "../../../ffi/index.ts";
 import type { Quantized, Tensor } from "../../../ffi/index.ts";
-import { prevailingDtype, type TensorFiles, type TensorLocation } from "../tensor-files.ts";
+import type { TableFile } from "../table-file.ts";
+import {
+  prevailingDtype,
+  tableFileOf,
+  type TensorFiles,
+  type TensorLocation,
+} from "../tensor-files.ts";
 import type { GgufTensor } from "./header.ts";
 import type { GgufModel } from "./model.ts";
-import { OpenFile } from "./open-file.ts";
+import { OpenFile } from "../open-file.ts";
 import { blockPackings } from "./pack.ts";
 import { FLOATS, readQuantized, readTensor } from "./read-tensor.ts";
 import { byFamilyName, type NamedTensor } from "./tensor-names.ts";
@@ -47,13 +53,10 @@ export class GgufTensors implements TensorFiles {
     return tensor;
   }
 
-  mapped(name: string): Tensor | undefined {
+  tableFile(name: string): TableFile | undefined {
     const tensor = this.#tensors.get(name);
-    if (tensor?.type.name !== "F32" || tensor.shape.length !== 2 || tensor.offset !== 0) {
-      return undefined;
-    }
-    const [rows = 0, width = 0] = tensor.shape;
-    return mx.mapTable({ path: this.path, begin: tensor.begin, rows, width });
+    if (tensor?.type.name !== "F32" || tensor.offset !== 0) return undefined;
+    return tableFileOf(locationOf(this.path, tensor), tensor.begin);
   }
 
   *opened(): Generator<Tensor> {

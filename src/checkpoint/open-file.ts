@@ -1,10 +1,11 @@
 import { closeSync, fstatSync, openSync, readSync } from "node:fs";
-import { CheckpointError, reasonOf } from "../error.ts";
+import { CheckpointError, reasonOf } from "./error.ts";
 
 /** A file to read from at any place. Throws CheckpointError where it cannot be opened or ends too early. */
 export class OpenFile implements Disposable {
   readonly size: number;
   readonly #descriptor: number;
+  readonly #modifiedAtMs: number;
 
   constructor(readonly path: string) {
     try {
@@ -12,7 +13,15 @@ export class OpenFile implements Disposable {
     } catch (error) {
       throw new CheckpointError(`${path} cannot be read: ${reasonOf(error)}`, { cause: error });
     }
-    this.size = fstatSync(this.#descriptor).size;
+    const { size, mtimeMs } = fstatSync(this.#descriptor);
+    this.size = size;
+    this.#modifiedAtMs = mtimeMs;
+  }
+
+  /** Whether it was written to since it was opened. */
+  isChanged(): boolean {
+    const { size, mtimeMs } = fstatSync(this.#descriptor);
+    return size !== this.size || mtimeMs !== this.#modifiedAtMs;
   }
 
   /** Fills `target` with what lies at `position`. */

@@ -1,0 +1,55 @@
+import * as mx from "../../ffi/index.ts";
+import type { Tensor } from "../../ffi/index.ts";
+import { CheckpointError } from "./error.ts";
+import { OpenFile } from "./open-file.ts";
+
+/** Where a table lies: f32 values, row-major, from byte `begin` of the file on. */
+interface TablePlace {
+  readonly path: string;
+  readonly begin: number;
+  readonly width: number;
+}
+
+/** Smaller ones are not worth a read for each row. */
+export const SMALLEST_TABLE_BYTES = 1 << 20;
+
+/**
+ * A table of f32 numbers that stays in its file: only rows that occur are read, and none is kept. It is read, not
+ * mapped, so that a file that is cut short is an error and not the end of the process. A file that is replaced or
+ * deleted stays readable, one that is written to is refused.
+ */
+export class TableFile {
+  readonly #file: OpenFile;
+  readonly #place: TablePlace;
+
+  /** Throws CheckpointError where the file cannot be opened. */
+  constructor(place: TablePlace) {
+    this.#file = new OpenFile(place.path);
+    this.#place = place;
+  }
+
+  /**
+   * These rows [N, width], float32. Indices must lie within the table. Throws CheckpointError where the file is no
+   * longer what was opened.
+   */
+  take(indices: Int32Array): Tensor {
+    const { begin, width } = this.#place;
+    const rowBytes = width * Float32Array.BYTES_PER_ELEMENT;
+    return mx.written([indices.length, width], "float32", (bytes) => {
+      try {
+        indices.forEach((row, i) => {
+          this.#file.read(begin + row * rowBytes, bytes.subarray(i * rowBytes, (i + 1) * rowBytes));
+        });
+      } finally {
+        this.#requireUnchanged(); // also tells why it ended too early
+      }
+    });
+  }
+
+  #requireUnchanged(): void {
+    if (!this.#file.isChanged()) return;
+    throw new CheckpointError(
+      `${this.#file.path} was written to while it is in use; restart mlxcel to load it as it is now`,
+    );
+  }
+}
