@@ -113,8 +113,13 @@ function modelEntry({ id, names, kind, created }: Provider) {
 function modelAnswer(providers: readonly Provider[], encodedId: string): Answer {
   const id = decoded(encodedId);
   const model = providers.find((each) => each.id === id || each.names.includes(id));
-  if (!model)
-    throw new Failure("not_found", `there is no model ${JSON.stringify(id.slice(0, 200))}`);
+  if (!model) {
+    const name = JSON.stringify(id.slice(0, 200));
+    throw new Failure(
+      "not_found",
+      `there is no model ${name}; /v1/models lists those that are served`,
+    );
+  }
   return jsonAnswer(modelEntry(model));
 }
 

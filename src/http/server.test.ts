@@ -113,10 +113,14 @@ test("models are listed and found by any of their names, percent-encoded or not"
     expect(await (await server.request(`/v1/models/${id}`)).json()).toEqual(entry);
   }
   expect(await (await server.request("/v1/models/judge")).json()).toEqual(judge);
-  for (const id of ["other", "tiny/", "%E0%A4%A"]) {
+  for (const [id, message] of [
+    ["other", 'there is no model "other"; /v1/models lists those that are served'],
+    ["tiny/", 'there is no model "tiny/"; /v1/models lists those that are served'],
+    ["%E0%A4%A", "the model id in the path is not valid percent-encoding"],
+  ] as const) {
     const response = await server.request(`/v1/models/${id}`);
     expect(response.status).toBe(404);
-    expect((await errorOf(response)).type).toBe("not_found_error");
+    expect(await errorOf(response)).toMatchObject({ type: "not_found_error", message });
   }
 });
 
