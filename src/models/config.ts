@@ -1,8 +1,14 @@
 import { z } from "zod";
 import { CheckpointError } from "../checkpoint/error.ts";
 
+/** More than any network has of anything; tables as large as a file claims would be made before its tensors are seen. */
+const MOST = 2 ** 24;
+
 /** A count in config.json: tokens, layers, components. */
-export const size = z.int().positive();
+export const size = z.int().positive().max(MOST);
+
+/** Base of rotary frequencies, or a factor that they are divided by. Those below 1 soon exceed what a number holds. */
+export const rotaryFactor = z.number().min(1);
 
 /** Checks that the heads divide the hidden size, rotary ones into parts of even size; the keys are those of the file. */
 export function headsDivide<Key extends string>(

@@ -38,7 +38,7 @@ const configSchema = z.looseObject({
   hidden_activation: z.string().default("gelu_pytorch_tanh"),
   attention_bias: z.boolean().default(false),
   /** Scores are divided by its square root. */
-  query_pre_attn_scalar: z.number().positive().default(256),
+  query_pre_attn_scalar: z.number().min(1).max(1e6).default(256),
   attn_logit_softcapping: z.null().optional(),
   sliding_window: size.default(4096),
   is_causal: z.literal(true).nullish(), // use_bidirectional_attention decides

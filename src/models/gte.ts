@@ -5,7 +5,7 @@ import { scaledRope } from "../nn/rope-scaling.ts";
 import { bertKeys, layerSizes } from "./bert-config.ts";
 import { embeddingTable, rotaryLayerNames } from "./bert-names.ts";
 import { denseClassifier } from "./classifier.ts";
-import { headsDivide, parseConfig, size } from "./config.ts";
+import { headsDivide, parseConfig, rotaryFactor, size } from "./config.ts";
 import type { ModelFamily } from "./family.ts";
 import { PostNormEncoder } from "./post-norm-encoder.ts";
 import { readRope } from "./rope-config.ts";
@@ -31,10 +31,10 @@ const asksForNtk = z.looseObject({ rope_scaling: z.looseObject({ type: z.literal
 
 /** A scaling that the original spelling alone has. */
 const ntkFile = z.looseObject({
-  rope_theta: z.number().positive(),
+  rope_theta: rotaryFactor,
   rope_scaling: z.strictObject({
     type: z.literal("ntk"),
-    factor: z.number().positive(),
+    factor: rotaryFactor,
     mixed_b: z.null().optional(),
   }),
 });

@@ -1,10 +1,11 @@
 import { z } from "zod";
-import { headsDivide, size } from "./config.ts";
+import { headsDivide, rotaryFactor, size } from "./config.ts";
 import { layerKind, type LayerKind, layerKinds } from "./layer-kind.ts";
 
-const theta = z.number().positive();
-
-const ropeParameters = z.object({ rope_type: z.literal("default").optional(), rope_theta: theta });
+const ropeParameters = z.object({
+  rope_type: z.literal("default").optional(),
+  rope_theta: rotaryFactor,
+});
 
 /** config.json, in the spelling of transformers 4 or 5. */
 export const modernBertConfig = z
@@ -31,8 +32,8 @@ export const modernBertConfig = z
         sliding_attention: ropeParameters.optional(),
       })
       .nullish(),
-    global_rope_theta: theta.default(160_000),
-    local_rope_theta: theta.nullable().default(10_000),
+    global_rope_theta: rotaryFactor.default(160_000),
+    local_rope_theta: rotaryFactor.nullable().default(10_000),
     rope_scaling: z.null().optional(),
     classifier_pooling: z.enum(["cls", "mean"]).default("cls"),
     classifier_bias: z.boolean().default(false),

@@ -3,7 +3,7 @@ import { activation } from "../nn/activations.ts";
 import { inverseFrequencies } from "../nn/rope.ts";
 import { bertKeys, layerSizes } from "./bert-config.ts";
 import { embeddingTable, rotaryLayerNames } from "./bert-names.ts";
-import { headsDivide, parseConfig, size } from "./config.ts";
+import { headsDivide, parseConfig, rotaryFactor, size } from "./config.ts";
 import type { ModelFamily } from "./family.ts";
 import { PostNormEncoder, type PostNormModel } from "./post-norm-encoder.ts";
 import { readRope } from "./rope-config.ts";
@@ -21,7 +21,7 @@ const originalConfig = z
     type_vocab_size: size.default(2),
     layer_norm_epsilon: z.number().positive(),
     activation_function: z.literal("swiglu"),
-    rotary_emb_base: z.number().positive(),
+    rotary_emb_base: rotaryFactor,
     rotary_emb_fraction: z.literal(1),
     rotary_emb_interleaved: z.literal(false).nullish(),
     rotary_emb_scale_base: z.null().optional(),

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { CheckpointError } from "../checkpoint/error.ts";
 import type { Rope } from "../nn/rope.ts";
 import { type RopeScaling, scaledRope, yarnMagnitude } from "../nn/rope-scaling.ts";
-import { parseConfig } from "./config.ts";
+import { parseConfig, rotaryFactor } from "./config.ts";
 import type { LayerKind } from "./layer-kind.ts";
 
 const positive = z.number().positive();
@@ -10,7 +10,7 @@ const positive = z.number().positive();
 /** Of every kind. The objects are strict: an unknown key could change the numbers. */
 const common = {
   type: z.string().nullish(),
-  rope_theta: positive.nullish(),
+  rope_theta: rotaryFactor.nullish(),
   partial_rotary_factor: z.literal(1).nullish(),
 };
 
@@ -20,11 +20,11 @@ const kinds = z.discriminatedUnion(
   "rope_type",
   [
     z.strictObject({ ...common, rope_type: z.literal("default") }),
-    z.strictObject({ ...common, rope_type: z.literal("linear"), factor: positive }),
+    z.strictObject({ ...common, rope_type: z.literal("linear"), factor: rotaryFactor }),
     z.strictObject({
       ...common,
       rope_type: z.literal("llama3"),
-      factor: positive,
+      factor: rotaryFactor,
       low_freq_factor: positive,
       high_freq_factor: positive,
       original_max_position_embeddings: positive.nullish(),
@@ -32,7 +32,7 @@ const kinds = z.discriminatedUnion(
     z.strictObject({
       ...common,
       rope_type: z.literal("yarn"),
-      factor: positive.nullish(),
+      factor: rotaryFactor.nullish(),
       original_max_position_embeddings: positive.nullish(),
       max_position_embeddings: positive.nullish(), // of the whole model, repeated
       attention_factor: positive.nullish(),
@@ -65,7 +65,7 @@ const ropeSettings = z.preprocess((settings) => {
 type RopeSettings = z.output<typeof ropeSettings>;
 
 const ropeFile = z.looseObject({
-  rope_theta: positive.nullish(),
+  rope_theta: rotaryFactor.nullish(),
   partial_rotary_factor: z.literal(1).nullish(),
   rope_scaling: ropeSettings.nullish(),
   rope_parameters: ropeSettings.nullish(),
@@ -88,8 +88,8 @@ export function readRope(config: unknown, context: RopeContext): Rope {
 }
 
 const layerRopesFile = z.looseObject({
-  rope_theta: positive.default(1_000_000),
-  rope_local_base_freq: positive.default(10_000),
+  rope_theta: rotaryFactor.default(1_000_000),
+  rope_local_base_freq: rotaryFactor.default(10_000),
   partial_rotary_factor: z.literal(1).nullish(),
   rope_scaling: ropeSettings.nullish(),
   rope_parameters: z
