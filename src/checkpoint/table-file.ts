@@ -2,6 +2,7 @@ import * as mx from "../../ffi/index.ts";
 import type { Tensor } from "../../ffi/index.ts";
 import { CheckpointError } from "./error.ts";
 import { OpenFile } from "./open-file.ts";
+import type { TensorLocation } from "./tensor-files.ts";
 
 /** Where a table lies: f32 values, row-major, from byte `begin` of the file on. */
 interface TablePlace {
@@ -11,7 +12,7 @@ interface TablePlace {
 }
 
 /** Smaller ones are not worth a read for each row. */
-export const SMALLEST_TABLE_BYTES = 1 << 20;
+const SMALLEST_TABLE_BYTES = 1 << 20;
 
 /**
  * A table of f32 numbers that stays in its file: only rows that occur are read, and none is kept. It is read, not
@@ -52,4 +53,12 @@ export class TableFile {
       `${this.#file.path} was written to while it is in use; restart mlxcel to load it as it is now`,
     );
   }
+}
+
+/** The table that lies at byte `begin` of its file; undefined where it is small, or none of f32 numbers. */
+export function tableFileOf(location: TensorLocation, begin: number): TableFile | undefined {
+  const { file: path, dtype, shape, byteLength } = location;
+  if (dtype !== "F32" || shape.length !== 2 || byteLength < SMALLEST_TABLE_BYTES) return undefined;
+  const [, width = 0] = shape;
+  return new TableFile({ path, begin, width });
 }

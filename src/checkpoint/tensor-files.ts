@@ -1,5 +1,5 @@
 import type { Packing, Quantized, Tensor } from "../../ffi/index.ts";
-import { SMALLEST_TABLE_BYTES, TableFile } from "./table-file.ts";
+import type { TableFile } from "./table-file.ts";
 
 /** A tensor of a checkpoint, and where it lies. */
 export interface TensorLocation {
@@ -26,14 +26,6 @@ export interface TensorFiles {
   tableFile(name: string): TableFile | undefined;
   /** Every tensor that exists so far, asked for or not. */
   opened(): Iterable<Tensor>;
-}
-
-/** Of a tensor at `begin` of its file. */
-export function tableFileOf(location: TensorLocation, begin: number): TableFile | undefined {
-  const { file: path, dtype, shape, byteLength } = location;
-  if (dtype !== "F32" || shape.length !== 2 || byteLength < SMALLEST_TABLE_BYTES) return undefined;
-  const [, width = 0] = shape;
-  return new TableFile({ path, begin, width });
 }
 
 /** The type that most bytes of these tensors have. */

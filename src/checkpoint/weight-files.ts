@@ -3,13 +3,8 @@ import { CheckpointError, reasonOf } from "./error.ts";
 import { type FileTensor, locateTensors } from "./locate-tensors.ts";
 import type { Quantization } from "./quantization.ts";
 import { findQuantized, type QuantizedMatrix } from "./quantized-matrix.ts";
-import type { TableFile } from "./table-file.ts";
-import {
-  prevailingDtype,
-  tableFileOf,
-  type TensorFiles,
-  type TensorLocation,
-} from "./tensor-files.ts";
+import { type TableFile, tableFileOf } from "./table-file.ts";
+import { prevailingDtype, type TensorFiles, type TensorLocation } from "./tensor-files.ts";
 
 /** Types of weights, in safetensors' spelling. Integers would be computed with as well, to no meaning. */
 export const FLOATS: ReadonlySet<string> = new Set(["F16", "BF16", "F32", "F64"]);

@@ -11,7 +11,7 @@ import {
   utimesSync,
   writeFileSync,
 } from "node:fs";
-import { join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { fixture, temporaryDirectory } from "../../test/fixtures/fixtures.ts";
 import { expected } from "../../test/checkpoints.ts";
 import { run, startServer, until } from "../../test/server.ts";
@@ -337,6 +337,10 @@ describe("list, show, rm", () => {
     symlinkSync(model, join(store, "mine/linked"));
     expect((await mlxcel("rm mine/linked -y")).exitCode).toBe(0);
     expect(existsSync(join(store, "mine/linked"))).toBe(false);
+    expect(statSync(join(model, WEIGHTS)).size).toBe(weightBytes);
+    symlinkSync(dirname(model), join(store, "elsewhere"));
+    const refused = await mlxcel(`rm elsewhere/${basename(model)} -y`);
+    expect(refused.stderr).toMatch(/^mlxcel: \S+elsewhere is a link to another place.*\n$/);
     expect(statSync(join(model, WEIGHTS)).size).toBe(weightBytes);
   });
 });

@@ -1,7 +1,7 @@
-import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
 import { jsonOf } from "./json-text.ts";
+import { readText } from "./text-file.ts";
 
 const ADAPTER_CONFIG = "adapter_config.json";
 
@@ -19,8 +19,9 @@ interface AdapterBase {
 /** undefined for what is no adapter. Throws Error where its base is not named. */
 export function adapterBase(directory: string): AdapterBase | undefined {
   const path = join(directory, ADAPTER_CONFIG);
-  if (!existsSync(path)) return undefined;
-  const parsed = configFile.safeParse(jsonOf(readFileSync(path, "utf8")));
+  const text = readText(path);
+  if (text === undefined) return undefined;
+  const parsed = configFile.safeParse(jsonOf(text));
   if (!parsed.success) throw new Error(`${path} does not name its base_model_name_or_path`);
   const { base_model_name_or_path: name, revision } = parsed.data;
   return { name, revision: revision || undefined };

@@ -1,8 +1,9 @@
 /** The cache of huggingface_hub, which is read and never written. */
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import type { ModelName } from "./model-name.ts";
 import { modelIn } from "./store.ts";
+import { readText } from "./text-file.ts";
 
 /**
  * The model in the snapshot that a branch or tag pointed to when the repository was last downloaded, or in that of a
@@ -11,7 +12,7 @@ import { modelIn } from "./store.ts";
 export function cachedModel(cache: string, name: ModelName, revision: string): string | undefined {
   const directory = join(cache, `models--${name.repository.replaceAll("/", "--")}`);
   const ref = join(directory, "refs", revision);
-  const commit = existsSync(ref) ? readFileSync(ref, "utf8").trim() : revision;
+  const commit = readText(ref)?.trim() ?? revision;
   const snapshot = join(directory, "snapshots", commit);
   if (!existsSync(snapshot)) return undefined;
   const model = modelIn(snapshot, name);

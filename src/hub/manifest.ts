@@ -1,8 +1,9 @@
 /** What a download leaves beside a model's files: where they came from, and by its time when they were last used. */
-import { renameSync, statSync, utimesSync, writeFileSync, existsSync, readFileSync } from "node:fs";
+import { renameSync, statSync, utimesSync, writeFileSync, existsSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
 import { jsonOf } from "./json-text.ts";
+import { readText } from "./text-file.ts";
 
 const MANIFEST_FILE = ".mlxcel.json";
 
@@ -30,8 +31,9 @@ export type Manifest = z.output<typeof manifestSchema>;
 /** undefined where something else put the files there. Throws Error naming a manifest that is damaged. */
 export function readManifest(directory: string): Manifest | undefined {
   const path = join(directory, MANIFEST_FILE);
-  if (!existsSync(path)) return undefined;
-  const parsed = manifestSchema.safeParse(jsonOf(readFileSync(path, "utf8")));
+  const text = readText(path);
+  if (text === undefined) return undefined;
+  const parsed = manifestSchema.safeParse(jsonOf(text));
   if (parsed.success) return parsed.data;
   throw new Error(`${path} is damaged; delete ${directory} and download the model again`);
 }

@@ -1,8 +1,8 @@
 /** Where models and the token are looked for: the flags, the user's variables, the usual directories. */
-import { existsSync, readFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { join, resolve } from "node:path";
 import type { Environment } from "../native/environment.ts";
+import { readText } from "./text-file.ts";
 
 /** Where repositories are looked for. */
 export interface Places {
@@ -30,8 +30,7 @@ export function localStore({ modelsDir, env }: PlaceOptions): string {
 /** The token that the hub's own command line has stored; undefined where there is none. */
 export function storedToken(env: Environment): string | undefined {
   const path = env["HF_TOKEN_PATH"] || join(huggingFaceHome(env), "token");
-  if (!existsSync(path)) return undefined;
-  return readFileSync(path, "utf8").trim() || undefined;
+  return readText(path)?.trim() || undefined;
 }
 
 /** The directory of huggingface_hub's cache, by the variables that it reads itself. */

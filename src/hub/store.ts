@@ -75,15 +75,24 @@ export function lockFile(store: string, repository: string): string {
   return join(store, ".locks", `${repository.replace("/", "--")}.lock`);
 }
 
-/** Deletes a model, a begun download included. A link in the store is deleted, not what it leads to. */
+/**
+ * Deletes a model, a begun download included. A link in the store is deleted, not what it leads to.
+ *
+ * @throws Error one line, where a link above the model leads out of the store
+ */
 export async function removeStored(store: string, repository: string): Promise<void> {
   await exclusively(lockFile(store, repository), async () => {
     const directory = join(store, repository);
+    const owner = dirname(directory);
+    if (owner !== store && lstatSync(owner, { throwIfNoEntry: false })?.isSymbolicLink()) {
+      throw new Error(
+        `${owner} is a link to another place, where nothing is deleted; remove the link itself`,
+      );
+    }
     for (const path of [directory, partialDirectory(store, repository)]) {
       const found = lstatSync(path, { throwIfNoEntry: false });
       if (found) rmSync(path, { recursive: found.isDirectory() });
     }
-    const owner = dirname(directory);
     if (owner !== store && readdirSync(owner).length === 0) rmdirSync(owner);
   });
 }

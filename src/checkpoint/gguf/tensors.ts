@@ -1,12 +1,7 @@
 import * as mx from "../../../ffi/index.ts";
 import type { Quantized, Tensor } from "../../../ffi/index.ts";
-import type { TableFile } from "../table-file.ts";
-import {
-  prevailingDtype,
-  tableFileOf,
-  type TensorFiles,
-  type TensorLocation,
-} from "../tensor-files.ts";
+import { type TableFile, tableFileOf } from "../table-file.ts";
+import { prevailingDtype, type TensorFiles, type TensorLocation } from "../tensor-files.ts";
 import type { GgufTensor } from "./header.ts";
 import type { GgufModel } from "./model.ts";
 import { OpenFile } from "../open-file.ts";
