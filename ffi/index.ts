@@ -58,6 +58,7 @@ export {
   MAX_KERNEL_HEAD_DIM,
   type NormParameters,
   type PackedLayer,
+  packWeightsAsBf16,
   setKernelThreads,
 } from "./kernels.ts";
 export {

@@ -342,6 +342,16 @@ export function setKernelThreads(count: number): void {
   nativeKernels?.mlxcel_set_kernel_threads(count);
 }
 
+/**
+ * From now on, in the whole process, `pack` rounds weights to bf16, and products round the other factor, too; sums stay
+ * f32. Layers that were packed before are refused. False, and without effect, where there are no kernels, where
+ * MLXCEL_KERNELS chooses some, and where the CPU has no instructions for it.
+ */
+export function packWeightsAsBf16(): boolean {
+  if (!kernels() || process.env[SETTING]) return false;
+  return nativeKernels?.mlxcel_use_bf16_weights() ?? false;
+}
+
 /** The instructions that the kernels use; undefined where there are no kernels. */
 export function instructionSet(): string | undefined {
   return (cpuKernels && nativeKernels?.mlxcel_instruction_set()) ?? undefined;

@@ -5,6 +5,7 @@ export const kernels = {
   mlxcel_set_kernel_threads: c("void", "int"),
   mlxcel_kernel_threads: c("int"),
   mlxcel_use_instruction_set: c("bool", "char*"),
+  mlxcel_use_bf16_weights: c("bool"),
   mlxcel_instruction_set: c("char*"),
   mlxcel_pack: c("int", "mlx_array*", "mlx_array", "mlx_stream"),
   mlxcel_linear: c(

@@ -29,6 +29,16 @@ export function runWith<T>(instructionSet: string, body: (k: mx.Kernels) => T): 
   }
 }
 
+/** Runs `body` with weights packed as bf16; not at all where the CPU cannot, or other kernels were chosen. */
+export function runInBf16(body: (k: mx.Kernels) => void): void {
+  if (!mx.packWeightsAsBf16()) return;
+  try {
+    mx.scope(() => body(kernels!));
+  } finally {
+    choose(best!);
+  }
+}
+
 /** Irregular numbers between -range and range, the same in every run. */
 export function numbers(count: number, seed: number, range = 1): Float32Array {
   return Float32Array.from({ length: count }, (_, i) => {

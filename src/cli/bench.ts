@@ -3,6 +3,7 @@ import { z } from "zod";
 import { DEFAULT_MODEL } from "../hub/resolve.ts";
 import type { Environment } from "../native/environment.ts";
 import { colourWanted } from "../serving/log.ts";
+import type { CosineDistance } from "./bench/agreement.ts";
 import { runBench, type Report } from "./bench/bench-run.ts";
 import { startOwnServer } from "./bench/own-server.ts";
 import { cellsTable } from "./bench/report.ts";
@@ -16,7 +17,7 @@ import { namedModel } from "./named-model.ts";
 import { remark, writeAnswer } from "./output.ts";
 import { readCommandLine } from "./parse.ts";
 import { UsageError } from "./usage-error.ts";
-import { commaList, text, wholeNumber } from "./values.ts";
+import { commaList, oneOf, text, wholeNumber } from "./values.ts";
 
 const seconds = "a number of seconds above 0, such as 5 or 0.5";
 
@@ -34,6 +35,13 @@ const schema = z.object({
     aliases: ["--reranker-model"],
     noEnv: true,
     help: "The same for reranking; without it d1 and d4 are left out.",
+  }),
+  cpuPrecision: flag(oneOf(["f32", "bf16"]), {
+    group: "What is measured",
+    placeholder: "f32|bf16",
+    noEnv: true,
+    default: "f32",
+    help: "bf16 starts a server with it beside one without, and tells how far their vectors are apart.",
   }),
   ...hubFlags,
   target: flag(z.array(z.string()).optional(), {
@@ -159,21 +167,29 @@ async function measureOwnServer(
 ): Promise<Report> {
   const directoryOf = async (name: string) => (await namedModel(name, flags, env)).directory;
   const model = await directoryOf(flags.model ?? DEFAULT_MODEL);
-  await using server = await startOwnServer({
-    model,
-    reranker: flags.rerankModel === undefined ? undefined : await directoryOf(flags.rerankModel),
-    env,
-  });
+  const reranker =
+    flags.rerankModel === undefined ? undefined : await directoryOf(flags.rerankModel);
+  await using servers = new AsyncDisposableStack();
+  const start = async (cpuPrecision?: "f32" | "bf16") =>
+    servers.use(await startOwnServer({ model, reranker, cpuPrecision, env })).target;
+  const targets: [Target, ...Target[]] =
+    flags.cpuPrecision === "bf16" ? [await start("f32"), await start("bf16")] : [await start()];
   const { rounds, seconds } = flags;
-  return await runBench({ targets: [server.target], scenarios, rounds, seconds, onRemark: remark });
+  return await runBench({ targets, scenarios, rounds, seconds, onRemark: remark });
+}
+
+function describeDistance({ texts, mean, max }: CosineDistance): string {
+  const [usual, most] = [mean, max].map((distance) => distance.toExponential(1));
+  return `cosine distance to f32 on ${texts} texts ${usual} in the mean, ${most} at most`;
 }
 
 function describe({ summary, targets, runs, machine }: Report, colour: boolean): string {
-  const lines = targets.flatMap(({ target: { name, startupMs } }) => {
+  const lines = targets.flatMap(({ target: { name, startupMs }, cosineDistance: apart }) => {
     const memory = runs.findLast((run) => run.target === name)?.memory;
     const facts = [
       ...(memory ? [`${memory.residentMb} MB resident, ${memory.peakMb} at most`] : []),
       ...(startupMs === undefined ? [] : [`first answer after ${(startupMs / 1000).toFixed(2)} s`]),
+      ...(apart === undefined ? [] : [describeDistance(apart)]),
     ];
     return facts.length === 0 ? [] : [`${name}: ${facts.join("; ")}\n`];
   });

@@ -5,7 +5,8 @@ import { flagsSchema } from "./flags.ts";
 import { onOff, text } from "./values.ts";
 
 const { modelsDir, revision, hfToken, offline } = flagsSchema.shape;
-const { device, cpuDequantize, memoryLimit, cacheLimit, help } = flagsSchema.shape;
+const { device, cpuDequantize, cpuPrecision, help } = flagsSchema.shape;
+const { memoryLimit, cacheLimit } = flagsSchema.shape;
 
 /** Where models are found and downloaded from. */
 export const hubFlags = { modelsDir, revision, hfToken, offline };
@@ -38,7 +39,10 @@ export const outputFlags = {
   }),
 };
 
-export const resourceFlags = { device, cpuDequantize, memoryLimit, cacheLimit, help };
+export const resourceFlags = {
+  ...{ device, cpuDequantize, cpuPrecision },
+  ...{ memoryLimit, cacheLimit, help },
+};
 
 /** The flag that reads texts from a file. */
 export function fileFlag() {

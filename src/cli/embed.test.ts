@@ -127,3 +127,23 @@ test("a model with a vector per token: rows in every form of the answer", async 
   expect([...floats]).toEqual(rows.flat().map(Math.fround));
   expect(npy.stderr).toContain(`${rows.length} vectors, text after text`);
 });
+
+test("--cpu-precision bf16 moves vectors a little, and is refused where there are no kernels for it", async () => {
+  const { text, embedding } = (await reference())[0]!;
+  const flags = ["--device", "cpu", "--cpu-precision", "bf16"];
+  const args = ["embed", ...MODEL, "--json", ...flags, "-t", text];
+  const refused = await mlxcel(args, undefined, { MLXCEL_KERNELS: "off" });
+  expect(refused.code).toBe(1);
+  expect(refused.stderr).toContain("--cpu-precision bf16 needs a CPU with AVX512-BF16");
+  const { stdout, stderr, code } = await mlxcel(args);
+  if (code !== 0) {
+    expect(stderr).toContain("--cpu-precision bf16 needs a CPU with AVX512-BF16");
+    return;
+  }
+  const [given] = Envelope.parse(JSON.parse(stdout)).data;
+  const difference = Math.max(
+    ...embedding.map((value, i) => Math.abs(value - (given?.embedding[i] ?? NaN))),
+  );
+  expect(difference).toBeGreaterThan(1e-5);
+  expect(difference).toBeLessThan(0.02);
+});

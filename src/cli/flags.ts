@@ -228,6 +228,12 @@ export const flagsSchema = z.object({
     default: "auto",
     help: "Quantised weights on the CPU: on converts them to f32 at load, off keeps them small, which is slow. auto converts where three quarters of the free memory suffice. The GPU computes with them as they are.",
   }),
+  cpuPrecision: flag(oneOf(["f32", "bf16"]), {
+    group: "Resources",
+    placeholder: "f32|bf16",
+    default: "f32",
+    help: "Matrix products on the CPU: bf16 rounds both factors and sums in f32, which halves the weights and moves results; needs a CPU with AVX512-BF16. `mlxcel bench --cpu-precision bf16` measures speed and fidelity.",
+  }),
   memoryLimit: flag(byteSize(2 ** 20).optional(), {
     group: "Resources",
     placeholder: "SIZE",

@@ -18,6 +18,7 @@ interface LocalModelFlags extends HubFlags {
   readonly model?: string | undefined;
   readonly device: WorkerSettings["device"];
   readonly cpuDequantize: WorkerSettings["cpuDequantize"];
+  readonly cpuPrecision: WorkerSettings["cpuPrecision"];
   readonly memoryLimit?: number | undefined;
   readonly cacheLimit: number;
 }
@@ -58,7 +59,7 @@ export class LocalModel implements Disposable {
     if (use === "embed" && kind === "reranker") {
       throw new Error(`${name} is not an embedding model; mlxcel rerank runs rerankers`);
     }
-    const { device, cpuDequantize } = flags;
+    const { device, cpuDequantize, cpuPrecision } = flags;
     const { memoryLimit: memoryLimitBytes, cacheLimit: cacheLimitBytes } = flags;
     const host = hostOf(
       {
@@ -68,7 +69,7 @@ export class LocalModel implements Disposable {
         queueDepth: 1,
         requestTimeoutMs: Number.POSITIVE_INFINITY,
         worker: {
-          ...{ kind, directory, base, device, cpuDequantize },
+          ...{ kind, directory, base, device, cpuDequantize, cpuPrecision },
           ...{ memoryLimitBytes, cacheLimitBytes, ...own },
         },
       },

@@ -125,6 +125,7 @@ function modelSettings(
       base,
       device: flags.device,
       cpuDequantize: flags.cpuDequantize,
+      cpuPrecision: flags.cpuPrecision,
       batchTokens: flags.batchTokens,
       requestTokens: flags.maxTokensPerRequest || undefined,
       memoryLimitBytes: flags.memoryLimit,

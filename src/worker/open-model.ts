@@ -33,6 +33,11 @@ export function openModel(settings: WorkerSettings, events: EngineEvents): OpenM
     throw new Error("--device gpu: Metal is not available here; use --device auto or cpu");
   }
   const device = mx.openDevice(settings.device);
+  if (device === "cpu" && settings.cpuPrecision === "bf16" && !mx.packWeightsAsBf16()) {
+    throw new Error(
+      "--cpu-precision bf16 needs a CPU with AVX512-BF16, and MLXCEL_KERNELS unset; f32 works here",
+    );
+  }
   if (settings.memoryLimitBytes !== undefined) mx.setMemoryLimit(settings.memoryLimitBytes);
   mx.setCacheLimit(settings.cacheLimitBytes);
   return settings.kind === "reranker"

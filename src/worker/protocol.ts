@@ -16,6 +16,8 @@ export interface WorkerSettings {
   readonly device: "auto" | "gpu" | "cpu";
   /** Whether quantised weights become f32 on the CPU; absent: auto. */
   readonly cpuDequantize?: CpuDequantize | undefined;
+  /** Of matrix products on the CPU, in all workers of the process; absent: f32. */
+  readonly cpuPrecision?: "f32" | "bf16" | undefined;
   /** Overrides the checkpoint's pooling. */
   readonly pooling?: "mean" | "cls" | "last" | "max" | undefined;
   readonly normalize?: NormalizeMode | undefined;

@@ -7,10 +7,18 @@ import { embed, rank, type Target } from "./target.ts";
  */
 const TOLERANCE = 1e-3;
 
+export interface CosineDistance {
+  readonly texts: number;
+  readonly mean: number;
+  readonly max: number;
+}
+
 export interface Agreement {
   readonly target: Target;
   /** From the first target's vectors; 0 for the first one itself. */
   readonly vectorDifference: number;
+  /** Of its vectors from the first target's: 1 - cos; only where precision is reduced. */
+  readonly cosineDistance?: CosineDistance | undefined;
   /** From the scores of the first one that ranks; undefined: this one does not. */
   readonly scoreDifference?: number | undefined;
   /** Why it does not rank. */
@@ -31,13 +39,16 @@ export async function vectorAgreement(
     const vectors = await embed(target, texts);
     reference ??= vectors;
     const difference = largestDifference(reference.flat(), vectors.flat());
-    if (!(difference <= TOLERANCE)) {
+    if (!(difference <= TOLERANCE) && !target.reducedPrecision) {
       throw new Error(
         `target ${target.name} answers other vectors than ${targets[0]?.name}: ${describe(difference)}; ` +
           "give both the same model, the same limit of tokens and the same pooling",
       );
     }
-    found.push({ target, vectorDifference: difference });
+    const cosineDistance = target.reducedPrecision
+      ? cosineDistances(reference, vectors)
+      : undefined;
+    found.push({ target, vectorDifference: difference, cosineDistance });
   }
   return found;
 }
@@ -63,7 +74,7 @@ export async function scoreAgreement(
     }
     first ??= { name: target.name, scores: answer };
     const difference = scoreDifference(first.scores, answer);
-    if (!(difference <= TOLERANCE)) {
+    if (!(difference <= TOLERANCE) && !target.reducedPrecision) {
       throw new Error(
         `target ${target.name} answers other scores than ${first.name}: ${describe(difference)}; give both the same reranker`,
       );
@@ -71,6 +82,18 @@ export async function scoreAgreement(
     found.push({ ...agreement, scoreDifference: difference });
   }
   return found;
+}
+
+function cosineDistances(one: readonly number[][], other: readonly number[][]): CosineDistance {
+  const distances = one.map((vector, i) => 1 - cosine(vector, other[i] ?? []));
+  const sum = distances.reduce((a, b) => a + b, 0);
+  return { texts: one.length, mean: sum / one.length, max: Math.max(...distances) };
+}
+
+function cosine(one: readonly number[], other: readonly number[]): number {
+  const product = (a: readonly number[], b: readonly number[]) =>
+    a.reduce((sum, x, i) => sum + x * (b[i] ?? Number.NaN), 0);
+  return product(one, other) / Math.sqrt(product(one, one) * product(other, other));
 }
 
 function reasonOf(error: unknown): string {

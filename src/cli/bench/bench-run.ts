@@ -57,7 +57,7 @@ export async function runBench(options: BenchOptions): Promise<Report> {
       `${first.name} reads at most ${base.maxTokens} tokens: the texts are kept that short, those of e1 and e8 too`,
     );
   }
-  const sample = await sampleTexts(base);
+  const sample = await compared(targets, base);
   const vectors = await vectorAgreement(targets, sample);
   const wantsRanking = options.scenarios.some(isRerank);
   const agreements = wantsRanking ? await scoreAgreement(vectors, sample.slice(0, 5)) : vectors;
@@ -88,6 +88,13 @@ export async function runBench(options: BenchOptions): Promise<Report> {
   };
 }
 
+/** More texts where a figure is made of how their vectors differ. */
+async function compared(targets: readonly Target[], corpus: Corpus): Promise<readonly string[]> {
+  if (!targets.some(({ reducedPrecision }) => reducedPrecision)) return sampleTexts(corpus);
+  const [request] = await requestsOf("batch64", corpus);
+  return request?.task === "embed" ? request.texts : sampleTexts(corpus);
+}
+
 async function writerFor(target: Target, task: BenchRequest["task"]): Promise<CorpusWriter> {
   try {
     return await CorpusWriter.create((text) => countTokens(target, task, text));
@@ -113,7 +120,8 @@ function meanTokens(requests: readonly BenchRequest[]): number {
   return requests.reduce((sum, { tokens }) => sum + tokens, 0) / requests.length;
 }
 
-function remarksOn({ target, vectorDifference, scoreDifference, doesNotRank }: Agreement) {
+function remarksOn(agreement: Agreement) {
+  const { target, vectorDifference, scoreDifference, doesNotRank } = agreement;
   const scores =
     scoreDifference === undefined ? "" : `, of scores ${scoreDifference.toExponential(1)}`;
   const largest = `largest difference of vectors ${vectorDifference.toExponential(1)}${scores}`;

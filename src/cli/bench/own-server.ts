@@ -12,23 +12,25 @@ interface OwnServerOptions {
   /** Directories. */
   readonly model: string;
   readonly reranker?: string | undefined;
+  readonly cpuPrecision?: "f32" | "bf16" | undefined;
   readonly env: Environment;
 }
 
 /** @throws Error one line, when it does not start */
 export async function startOwnServer(options: OwnServerOptions): Promise<StartedServer> {
-  const { model, reranker, env } = options;
+  const { model, reranker, cpuPrecision, env } = options;
   const port = freePort();
   const command = [
     ...[...ownCommand, "serve", "--port", String(port)],
     ...["--embedding-model", model, "--embedding-queue-depth", String(QUEUE_DEPTH)],
     ...(reranker === undefined ? [] : ["--reranker-model", reranker]),
+    ...(cpuPrecision === undefined ? [] : ["--cpu-precision", cpuPrecision]),
     ...["--log-level", "error"],
   ];
   // keys would lock the load out
   const open = Object.entries(env).filter(([name]) => !/API_KEY/.test(name));
   const server = await startServer({
-    name: "mlxcel",
+    name: cpuPrecision === undefined ? "mlxcel" : `mlxcel ${cpuPrecision}`,
     command,
     port,
     env: Object.fromEntries(open),
@@ -38,6 +40,7 @@ export async function startOwnServer(options: OwnServerOptions): Promise<Started
   const names = {
     model: basename(model),
     rerankModel: reranker === undefined ? undefined : basename(reranker),
+    reducedPrecision: cpuPrecision === "bf16",
   };
   return { ...server, target: { ...server.target, ...names } };
 }

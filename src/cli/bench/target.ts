@@ -15,6 +15,8 @@ export interface Target {
   readonly rerankModel?: string | undefined;
   /** Its processes, as far as they are known: for memory and processor time. */
   readonly pids: readonly number[];
+  /** Computes with fewer bits: how far its vectors are from those of the others is told, not judged. */
+  readonly reducedPrecision?: boolean | undefined;
   /** From starting its process to its first answer, where it was started here. */
   readonly startupMs?: number | undefined;
 }

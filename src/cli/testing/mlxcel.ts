@@ -2,14 +2,18 @@ import { join } from "node:path";
 
 const MAIN = join(import.meta.dir, "..", "..", "main.ts");
 
-/** Runs the real program to its end, without the settings of the person who runs the tests. */
-export async function mlxcel(args: readonly string[], stdin = "") {
+/** Runs the real program to its end with these variables, without the settings of the person who runs the tests. */
+export async function mlxcel(
+  args: readonly string[],
+  stdin = "",
+  variables: Readonly<Record<string, string>> = {},
+) {
   const child = Bun.spawn([process.execPath, MAIN, ...args], {
     stdin: Buffer.from(stdin),
     stdout: "pipe",
     stderr: "pipe",
     // threads of OpenBLAS that wait for a busy core make tiny models 100 times slower
-    env: { PATH: process.env["PATH"], OPENBLAS_NUM_THREADS: "1" },
+    env: { PATH: process.env["PATH"], OPENBLAS_NUM_THREADS: "1", ...variables },
   });
   const [bytes, stderr, code] = await Promise.all([
     child.stdout.bytes(),

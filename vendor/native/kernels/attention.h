@@ -177,7 +177,7 @@ MLXCEL_INLINE void attendTile(const AttentionTask &task, const Workspace &space,
     for (long d = 0; d < head_dim; d++) space.query[r * head_dim + d] =
         q[d] * (task.scale * kLog2E);
   }
-  const Product multiply = productOf(rows);
+  const Product multiply = productOf<MultiplyAdd, false>(rows);
   for (long key = start; key < tile.last; key += kTileColumns)
     multiply(head_dim, space.query, head_dim, space.keys + key * space.depth, kTileColumns,
              space.scores + key, kScoreStride);

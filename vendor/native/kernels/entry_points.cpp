@@ -39,7 +39,8 @@ void requirePacked(const mx::array &packed, int inputs, int outputs, const char 
   requireFloat32(packed, name);
   require(packed.ndim() == 3 && packed.shape(2) == columns,
           std::string(name) + " must be packed for " + kernels().name);
-  require(packed.shape(1) == inputs && packed.shape(0) == (outputs + columns - 1) / columns,
+  const int each = static_cast<int>(kernels().element_inputs);
+  require(packed.shape(1) == (inputs + each - 1) / each && packed.shape(0) == (outputs + columns - 1) / columns,
           std::string(name) + " must map " + std::to_string(inputs) + " inputs to " +
               std::to_string(outputs) + " outputs");
 }
@@ -66,6 +67,9 @@ int mlxcel_kernel_threads(void) { return mlxcel::threads(); }
 
 // Weights that were packed for another instruction set are refused afterwards.
 bool mlxcel_use_instruction_set(const char *name) { return mlxcel::useInstructionSet(name); }
+
+// The same. They are f32 arrays of other bits: two bf16 numbers in each element.
+bool mlxcel_use_bf16_weights(void) { return mlxcel::useBf16Weights(); }
 
 const char *mlxcel_instruction_set(void) { return mlxcel::kernels().name; }
 }

@@ -11,7 +11,7 @@ namespace mlxcel {
 enum class Activation : int { identity = 0, gelu = 1, geluTanh = 2, relu = 3, silu = 4, tanh = 5 };
 constexpr int kActivations = 6;
 
-/// Inputs of a product that are summed at a time: the rows of a tile stay in the L1 cache for all
+/// Elements of a product that are summed at a time: the rows of a tile stay in the L1 cache for all
 /// panels.
 constexpr long kDepth = 512;
 
@@ -20,8 +20,8 @@ struct Matrix {
   long stride;
 };
 
-/// Packed weights [outputs, inputs]: [panels, inputs, columns of a panel], zeros behind the last
-/// output.
+/// Packed weights [outputs, inputs]: [panels, elements, columns of a panel], zeros behind the last
+/// output and input. An element is one f32 number, or two bf16 numbers of adjacent inputs.
 struct Weights {
   const float *packed;
   const float *bias; // [outputs] or null
@@ -78,6 +78,7 @@ struct KernelTable {
   const char *name;
   long tile_rows;
   long panel_columns;
+  long element_inputs; // 2 where weights are packed as bf16
   /// weights [outputs, inputs] -> panels `first` up to `last` of Weights.
   void (*pack)(const float *weights, long inputs, long outputs, long first, long last,
                float *packed);
@@ -100,6 +101,7 @@ extern const KernelTable baselineKernels;
 #if defined(__x86_64__)
 extern const KernelTable avx2Kernels;
 extern const KernelTable avx512Kernels;
+extern const KernelTable avx512Bf16Kernels;
 #endif
 
 /// The table in use: the best one for this CPU, unless another was chosen.

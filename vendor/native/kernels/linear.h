@@ -12,13 +12,35 @@ using mlxcel::kDepth;
 using mlxcel::LinearTask;
 using mlxcel::Matrix;
 
+#if defined(__AVX512BF16__)
+typedef PairMultiplyAdd WeightProduct;
+
+/// Two numbers as bf16, rounded to nearest, ties to even.
+MLXCEL_INLINE float element(const float *inputs, long count) {
+  const __m128bh pair = _mm_cvtneps_pbh(_mm_setr_ps(inputs[0], count > 1 ? inputs[1] : 0, 0, 0));
+  float bits;
+  __builtin_memcpy(&bits, &pair, sizeof(bits));
+  return bits;
+}
+#else
+typedef MultiplyAdd WeightProduct;
+
+MLXCEL_INLINE float element(const float *inputs, long) { return *inputs; }
+#endif
+
+/// Elements that hold so many inputs.
+MLXCEL_INLINE long elementsOf(long inputs) {
+  return (inputs + WeightProduct::kInputs - 1) / WeightProduct::kInputs;
+}
+
 void pack(const float *weights, long inputs, long outputs, long first, long last, float *packed) {
   for (long panel = first; panel < last; panel++) {
-    float *to = packed + panel * inputs * kTileColumns;
+    float *to = packed + panel * elementsOf(inputs) * kTileColumns;
     const long start = panel * kTileColumns;
     const long columns = outputs - start < kTileColumns ? outputs - start : kTileColumns;
-    for (long k = 0; k < inputs; k++, to += kTileColumns) {
-      for (long c = 0; c < columns; c++) to[c] = weights[(start + c) * inputs + k];
+    for (long k = 0; k < inputs; k += WeightProduct::kInputs, to += kTileColumns) {
+      for (long c = 0; c < columns; c++)
+        to[c] = element(weights + (start + c) * inputs + k, inputs - k);
       for (long c = columns; c < kTileColumns; c++) to[c] = 0;
     }
   }
@@ -28,16 +50,34 @@ struct Tile {
   alignas(64) float values[kTileRows * kTileColumns];
 };
 
+#if defined(__AVX512BF16__)
+/// `rows` rows of `width` columns as elements.
+MLXCEL_INLINE Matrix operandOf(const Matrix &x, long rows, long width, float *copy) {
+  const long stride = elementsOf(width) + kLanes;
+  for (long r = 0; r < rows; r++) {
+    const float *from = x.values + r * x.stride;
+    for (long i = 0; i < width; i += kLanes) {
+      const long left = width - i;
+      const Vec numbers = left >= kLanes ? load(from + i) : loadPart(from + i, left);
+      const __m256bh rounded = _mm512_cvtneps_pbh((__m512)numbers);
+      __builtin_memcpy(copy + r * stride + i / 2, &rounded, sizeof(rounded));
+    }
+  }
+  return {copy, stride};
+}
+#else
 /// Strides of a multiple of 4 KiB put the rows of a tile into the same few places of the L1 cache.
 MLXCEL_INLINE bool rowsCollide(long stride) { return stride % 1024 == 0; }
 
-/// A copy of `rows` rows of `width` columns with a better stride.
-MLXCEL_INLINE Matrix spreadRows(const Matrix &x, long rows, long width, float *copy) {
+/// `rows` rows of `width` columns, copied where another stride is better.
+MLXCEL_INLINE Matrix operandOf(const Matrix &x, long rows, long width, float *copy) {
+  if (!rowsCollide(x.stride)) return x;
   const long stride = width + kLanes;
   for (long r = 0; r < rows; r++)
     __builtin_memcpy(copy + r * stride, x.values + r * x.stride, width * sizeof(float));
   return {copy, stride};
 }
+#endif
 
 MLXCEL_INLINE void addBias(Tile &tile, const float *bias, long rows, long columns) {
   for (int v = 0; v < kTileVectors; v++) {
@@ -96,8 +136,9 @@ MLXCEL_INLINE void conclude(const LinearTask &task, Tile *tiles, long row, long 
 
 void linear(const LinearTask &task, const Block &block) {
   const long inputs = task.inputs;
-  const long passes = (inputs + kDepth - 1) / kDepth;
-  const long depth = (inputs + passes - 1) / passes;
+  const long elements = elementsOf(inputs);
+  const long passes = (elements + kDepth - 1) / kDepth;
+  const long depth = (elements + passes - 1) / passes * WeightProduct::kInputs;
   const long matrices = task.up.packed ? 2 : 1;
   const long panels = block.last_panel - block.first_panel;
   const long height = (block.last_row - block.first_row + kTileRows - 1) / kTileRows;
@@ -107,7 +148,6 @@ void linear(const LinearTask &task, const Block &block) {
       mlxcel::Scratch::kernel,
           tile_count * kTileRows * kTileColumns + kTileRows * (depth + kLanes)));
   float *const copy = tiles[tile_count].values;
-  const bool collide = rowsCollide(task.x.stride);
 
   for (long start = 0; start < inputs; start += depth) {
     const long count = inputs - start < depth ? inputs - start : depth;
@@ -116,15 +156,16 @@ void linear(const LinearTask &task, const Block &block) {
     long rows;
     for (long row = block.first_row; row < block.last_row; row += rows) {
       rows = nextTileRows(block.last_row - row);
-      const Product multiply = start > 0 ? productOf<true>(rows) : productOf<false>(rows);
-      Matrix x = {task.x.values + row * task.x.stride + start, task.x.stride};
-      if (collide) x = spreadRows(x, rows, count, copy);
+      const Product multiply =
+          start > 0 ? productOf<WeightProduct, true>(rows) : productOf<WeightProduct, false>(rows);
+      const Matrix own = {task.x.values + row * task.x.stride + start, task.x.stride};
+      const Matrix x = operandOf(own, rows, count, copy);
       for (long panel = block.first_panel; panel < block.last_panel; panel++) {
-        const long place = (panel * inputs + start) * kTileColumns;
-        multiply(count, x.values, x.stride, task.weights.packed + place, kTileColumns, at[0].values,
+        const long place = (panel * elements + elementsOf(start)) * kTileColumns;
+        multiply(elementsOf(count), x.values, x.stride, task.weights.packed + place, kTileColumns, at[0].values,
                  kTileColumns);
         if (task.up.packed)
-          multiply(count, x.values, x.stride, task.up.packed + place, kTileColumns, at[1].values,
+          multiply(elementsOf(count), x.values, x.stride, task.up.packed + place, kTileColumns, at[1].values,
                    kTileColumns);
         if (complete) conclude(task, at, row, rows, panel);
         if (passes > 1) at += matrices;

@@ -13,11 +13,13 @@ mx::array packedWeights(const mx::array &weight, mx::Stream stream) {
   require(inputs > 0 && outputs > 0, "weight must not be empty");
   const KernelTable &table = kernels();
   const int columns = static_cast<int>(table.panel_columns);
+  const int each = static_cast<int>(table.element_inputs);
   const auto body = [&table, inputs, outputs](const auto &in, float *result) {
     packWeights(table, in[0].floats(), inputs, outputs, result);
   };
-  return kernelArray({"mlxcel_pack", Rows::dense, body}, {(outputs + columns - 1) / columns, inputs,
-                                                          columns}, stream, {weight});
+  return kernelArray({"mlxcel_pack", Rows::dense, body}, {(outputs + columns - 1) / columns,
+                                                          (inputs + each - 1) / each, columns},
+                     stream, {weight});
 }
 
 /// Where the weights of a layer are among the inputs of its kernel.

@@ -48,9 +48,10 @@ namespace {
 bool supported(const KernelTable &table) {
 #if defined(__x86_64__)
   __builtin_cpu_init();
-  if (&table == &avx512Kernels)
-    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
-           __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw");
+  const bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+                      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw");
+  if (&table == &avx512Kernels) return avx512;
+  if (&table == &avx512Bf16Kernels) return avx512 && __builtin_cpu_supports("avx512bf16");
   if (&table == &avx2Kernels) return __builtin_cpu_supports("avx2")
       && __builtin_cpu_supports("fma");
 #endif
@@ -84,6 +85,16 @@ bool useInstructionSet(const char *name) {
     chosen().store(table);
     return true;
   }
+  return false;
+}
+
+bool useBf16Weights() {
+#if defined(__x86_64__)
+  if (supported(avx512Bf16Kernels)) {
+    chosen().store(&avx512Bf16Kernels);
+    return true;
+  }
+#endif
   return false;
 }
 

@@ -10,4 +10,7 @@ int physicalCores();
 /// it.
 bool useInstructionSet(const char *name);
 
+/// Chooses the kernels that pack weights as bf16; false where the CPU does not multiply that.
+bool useBf16Weights();
+
 } // namespace mlxcel

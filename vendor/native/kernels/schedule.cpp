@@ -21,7 +21,8 @@ constexpr long kQueriesPerPart = 256;
 
 long bytesOfPanel(const KernelTable &table, const LinearTask &task) {
   const long matrices = task.up.packed ? 2 : 1;
-  return matrices * std::min(task.inputs,
+  const long elements = ceilDivide(task.inputs, table.element_inputs);
+  return matrices * std::min(elements,
                              kDepth) * table.panel_columns * static_cast<long>(sizeof(float));
 }
 
@@ -121,10 +122,6 @@ template <class Use> void forQueryRanges(const KernelTable &table, const RaggedA
 }
 
 } // namespace
-
-long packedFloats(const KernelTable &table, long inputs, long outputs) {
-  return ceilDivide(outputs, table.panel_columns) * table.panel_columns * inputs;
-}
 
 void packWeights(const KernelTable &table, const float *weights, long inputs, long outputs,
                  float *packed) {

@@ -5,8 +5,6 @@
 
 namespace mlxcel {
 
-/// Floats of packed weights.
-long packedFloats(const KernelTable &table, long inputs, long outputs);
 void packWeights(const KernelTable &table, const float *weights, long inputs, long outputs,
                  float *packed);
 

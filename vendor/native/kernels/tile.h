@@ -5,6 +5,28 @@
 
 namespace {
 
+/// sum + a b, for elements that are floats.
+struct MultiplyAdd {
+  static constexpr long kInputs = 1;
+  MLXCEL_INLINE Vec spread(const float *a) { return broadcast(*a); }
+  MLXCEL_INLINE Vec apply(Vec sum, Vec a, Vec b) { return sum + a * b; }
+};
+
+#if defined(__AVX512BF16__)
+/// sum + a[0] b[0] + a[1] b[1], for elements that hold two bf16 numbers.
+struct PairMultiplyAdd {
+  static constexpr long kInputs = 2;
+  MLXCEL_INLINE Vec spread(const float *a) {
+    int32_t pair; // a float of these bits could be NaN
+    __builtin_memcpy(&pair, a, sizeof(pair));
+    return (Vec)_mm512_set1_epi32(pair);
+  }
+  MLXCEL_INLINE Vec apply(Vec sum, Vec a, Vec b) {
+    return (Vec)_mm512_dpbf16_ps((__m512)sum, (__m512bh)a, (__m512bh)b);
+  }
+};
+#endif
+
 /**
  * out [ROWS, kTileColumns] = a [ROWS, depth] · b [depth, kTileColumns],
      or with ADD added to what is there.
@@ -12,7 +34,7 @@ namespace {
      nor on
  * the parts that the depth is cut into.
  */
-template <int ROWS, bool ADD>
+template <class Multiply, int ROWS, bool ADD>
 void product(long depth, const float *a, long a_stride, const float *b, long b_stride, float *out,
              long out_stride) {
   // Three rows per pointer: base, base + stride and base + 2 * stride are all addressing modes.
@@ -31,9 +53,9 @@ void product(long depth, const float *a, long a_stride, const float *b, long b_s
     for (int v = 0; v < kTileVectors; v++) columns[v] = load(b + v * kLanes);
 #pragma GCC unroll 16
     for (int r = 0; r < ROWS; r++) {
-      const Vec value = broadcast(rows[r / 3][k + (r % 3) * a_stride]);
+      const Vec value = Multiply::spread(rows[r / 3] + k + (r % 3) * a_stride);
 #pragma GCC unroll 16
-      for (int v = 0; v < kTileVectors; v++) sums[r][v] += value * columns[v];
+      for (int v = 0; v < kTileVectors; v++) sums[r][v] = Multiply::apply(sums[r][v], value, columns[v]);
     }
   }
 #pragma GCC unroll 16
@@ -45,13 +67,14 @@ void product(long depth, const float *a, long a_stride, const float *b, long b_s
 typedef void (*Product)(long, const float *, long, const float *, long, float *, long);
 
 /// The product for 1 … kTileRows rows.
-template <bool ADD = false> MLXCEL_INLINE Product productOf(long rows) {
+template <class Multiply, bool ADD> MLXCEL_INLINE Product productOf(long rows) {
+  using M = Multiply;
   static constexpr Product table[] = {
-      product<1, ADD>, product<2, ADD>,  product<3, ADD>,  product<4, ADD>,
-      product<5, ADD>, product<6, ADD>,
+      product<M, 1, ADD>, product<M, 2, ADD>,  product<M, 3, ADD>,  product<M, 4, ADD>,
+      product<M, 5, ADD>, product<M, 6, ADD>,
 #if defined(__AVX512F__)
-      product<7, ADD>, product<8, ADD>,  product<9, ADD>,  product<10, ADD>,
-      product<11, ADD>, product<12, ADD>,
+      product<M, 7, ADD>, product<M, 8, ADD>,  product<M, 9, ADD>,  product<M, 10, ADD>,
+      product<M, 11, ADD>, product<M, 12, ADD>,
 #endif
   };
   static_assert(sizeof(table) / sizeof(table[0]) == kTileRows, "one product per number of rows");

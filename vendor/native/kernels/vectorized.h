@@ -7,5 +7,5 @@
 
 #define MLXCEL_KERNEL_TABLE(name)                                                                  \
   {                                                                                                \
-    name, kTileRows, kTileColumns, pack, linear, norm, attention, rope, add, weightedSum, activate \
+    name, kTileRows, kTileColumns, WeightProduct::kInputs, pack, linear, norm, attention, rope, add, weightedSum, activate \
   }
