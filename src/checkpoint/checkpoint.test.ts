@@ -7,20 +7,11 @@ import {
   fixture,
   temporaryDirectory,
 } from "../../test/fixtures/fixtures.ts";
+import { refusalOf } from "../../test/refusal.ts";
 import { readCheckpoint } from "./checkpoint.ts";
-import { CheckpointError } from "./error.ts";
 import { kindOf } from "./kind.ts";
 
-function failureOf(directory: string): string {
-  try {
-    readCheckpoint(directory);
-  } catch (error) {
-    if (!(error instanceof CheckpointError)) throw error;
-    expect(error.message).not.toContain("\n");
-    return error.message;
-  }
-  throw new Error(`${directory} was read without an error`);
-}
+const failureOf = (directory: string) => refusalOf(() => readCheckpoint(directory));
 
 test("settings, modules, prompts and limits are read from their files", () => {
   const checkpoint = readCheckpoint(fixture("bert-no-prompt-pooling"));

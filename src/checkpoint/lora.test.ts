@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import * as mx from "../../ffi/index.ts";
 import { CheckpointCopy, fixture, floatTensor, type TensorTable } from "../../test/checkpoints.ts";
+import { refusalOf } from "../../test/refusal.ts";
 import { AdaptedFiles } from "./adapted-files.ts";
 import { readCheckpoint } from "./checkpoint.ts";
-import { CheckpointError } from "./error.ts";
 import { LoraAdapter } from "./lora.ts";
 import { readLoraConfig } from "./lora-config.ts";
 import { readQuantization } from "./quantization.ts";
@@ -15,17 +15,6 @@ const NAME = "bert-lora-patterns";
 const FILE = "adapter_model.safetensors";
 const QUERY = "encoder.layer.0.attention.self.query";
 const OF_QUERY = `base_model.model.${QUERY}`;
-
-function refusalOf(body: () => unknown): string {
-  try {
-    body();
-  } catch (error) {
-    if (!(error instanceof CheckpointError)) throw error;
-    expect(error.message).not.toContain("\n");
-    return error.message;
-  }
-  throw new Error("nothing was refused");
-}
 
 function adapted(directory: string, base = fixture("bert-mean")): AdaptedFiles {
   return new AdaptedFiles(new SafetensorsFiles(base), new LoraAdapter(directory), "float32");

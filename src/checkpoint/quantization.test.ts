@@ -7,7 +7,7 @@ import {
   type TensorTable,
   tensorNamed,
 } from "../../test/checkpoints.ts";
-import { CheckpointError } from "./error.ts";
+import { refusalOf } from "../../test/refusal.ts";
 import { readJson } from "./json-file.ts";
 import { readQuantization } from "./quantization.ts";
 import { SafetensorsFiles } from "./weight-files.ts";
@@ -20,17 +20,6 @@ const NAME = "bert-mean-mlx-4bit";
 const LAYER = "encoder.layer.0.attention.self.query";
 const WORDS = "embeddings.word_embeddings.weight";
 const AFFINE = { group_size: 64, bits: 4, mode: "affine" };
-
-function refusalOf(body: () => unknown): string {
-  try {
-    body();
-  } catch (error) {
-    if (!(error instanceof CheckpointError)) throw error;
-    expect(error.message).not.toContain("\n");
-    return error.message;
-  }
-  throw new Error("nothing was refused");
-}
 
 describe("config.json", () => {
   const packingOf = (quantization: object, layer = LAYER) =>

@@ -9,7 +9,7 @@ import {
   temporaryDirectory,
 } from "../../test/fixtures/fixtures.ts";
 import { readTensors, tensorNamed, writeTensors } from "../../test/checkpoints.ts";
-import { CheckpointError } from "./error.ts";
+import { refusalOf } from "../../test/refusal.ts";
 import { TableFile } from "./table-file.ts";
 import { Weights, type WeightsOptions } from "./weights.ts";
 
@@ -23,17 +23,6 @@ function valuesOf(directory: string, name: string, options = BERT): Float32Array
   const values = tensor.toFloat32();
   tensor.free();
   return values;
-}
-
-function refusalOf(body: () => unknown): string {
-  try {
-    body();
-  } catch (error) {
-    if (!(error instanceof CheckpointError)) throw error;
-    expect(error.message).not.toContain("\n");
-    return error.message;
-  }
-  throw new Error("nothing was refused");
 }
 
 function directoryWith(tensors: Readonly<Record<string, mx.Tensor>>): string {

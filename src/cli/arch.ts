@@ -3,8 +3,8 @@ import { z } from "zod";
 import type { FamilyDescription } from "../models/describe-families.ts";
 import type { Environment } from "../native/environment.ts";
 import { colourWanted } from "../serving/log.ts";
-import { outputFlags } from "./command-flags.ts";
-import { flag, flagsOf, type FlagTable } from "./flag-table.ts";
+import { jsonFlag } from "./command-flags.ts";
+import { flagsOf, type FlagTable } from "./flag-table.ts";
 import { flagsSchema } from "./flags.ts";
 import { commandHelp } from "./help.ts";
 import { writeAnswer } from "./output.ts";
@@ -12,11 +12,7 @@ import { readCommandLine } from "./parse.ts";
 import { tableText } from "./table.ts";
 
 const schema = z.object({
-  json: flag(outputFlags.json, {
-    group: "Output",
-    noEnv: true,
-    help: "JSON for programs instead of a table.",
-  }),
+  json: jsonFlag("a table"),
   help: flagsSchema.shape.help,
 });
 

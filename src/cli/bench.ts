@@ -9,7 +9,7 @@ import { startOwnServer } from "./bench/own-server.ts";
 import { cellsTable } from "./bench/report.ts";
 import { isRerank, SCENARIO_NAMES, SCENARIOS, type Scenario } from "./bench/scenarios.ts";
 import { parseTarget, type Target } from "./bench/target.ts";
-import { hubFlags, modelFlags, outputFlags } from "./command-flags.ts";
+import { hubFlags, jsonFlag, modelFlags, outputFlags } from "./command-flags.ts";
 import { flag, flagsOf, type FlagTable } from "./flag-table.ts";
 import { flagsSchema } from "./flags.ts";
 import { commandHelp } from "./help.ts";
@@ -74,11 +74,7 @@ const schema = z.object({
     default: "3",
     help: "Runs of each scenario on each target, in turns; figures are their medians.",
   }),
-  json: flag(outputFlags.json, {
-    group: "Output",
-    noEnv: true,
-    help: "JSON for programs instead of a table, with every single run.",
-  }),
+  json: jsonFlag("a table, with every single run"),
   output: outputFlags.output,
   help: flagsSchema.shape.help,
 });

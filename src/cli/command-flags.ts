@@ -24,12 +24,17 @@ export const modelFlags = {
   ...hubFlags,
 };
 
-export const outputFlags = {
-  json: flag(onOff(), {
+/** @param instead what the command prints otherwise, in words that complete a sentence */
+export function jsonFlag(instead: string) {
+  return flag(onOff(), {
     group: "Output",
     noEnv: true,
-    help: "JSON for programs instead of a table, in the form that the server answers.",
-  }),
+    help: `JSON for programs instead of ${instead}.`,
+  });
+}
+
+export const outputFlags = {
+  json: jsonFlag("a table, in the form that the server answers"),
   output: flag(text("a file").optional(), {
     group: "Output",
     placeholder: "FILE",

@@ -103,30 +103,26 @@ describe("doctor", () => {
     expect(stderr.trim()).not.toContain("\n");
   });
 
-  test("measures with all cores, and restores the threads that were set", async () => {
+  test("measures with all cores and the kernels, restores the threads that were set, and says so in words", async () => {
     const mx = await import("../../ffi/index.ts");
     const before = mx.blasThreads();
-    const { matmul, cpu } = await doctor({ XDG_CACHE_HOME: home });
+    const report = await doctor({ XDG_CACHE_HOME: home });
+    const { matmul, cpu, device } = report;
     expect(mx.blasThreads()).toBe(before);
     expect(matmul.threads).toBe(before === undefined ? null : cpu.cores);
-  });
-
-  test("measures the kernels where models run on them", async () => {
-    const { device, matmul } = await doctor({ XDG_CACHE_HOME: home });
     expect(matmul.kernelGflops).toEqual(device.kind === "cpu" ? expect.any(Number) : null);
-    const { stdout } = await runCommand([], { MLXCEL_KERNELS: "off" });
-    expect(stdout).not.toContain("cpu kernels");
-  });
-
-  test("shows warnings and a lone thread in words", async () => {
-    const report = await doctor({ XDG_CACHE_HOME: home });
     const text = describeReport({
       ...report,
-      matmul: { ...report.matmul, threads: 1, oneThreadGflops: 4 },
+      matmul: { ...matmul, threads: 1, oneThreadGflops: 4 },
       warnings: ["slow"],
     });
     expect(text).toMatch(/on 1 thread, 4 GFLOP\/s on one thread/);
     expect(text).toMatch(/^warning +slow$/m);
+  });
+
+  test("measures no kernels where they are off", async () => {
+    const { stdout } = await runCommand([], { MLXCEL_KERNELS: "off" });
+    expect(stdout).not.toContain("cpu kernels");
   });
 
   test("finds no models where there is no store", () => {

@@ -8,8 +8,8 @@ import { checkDecoding } from "../media/decoding.ts";
 import { cacheFolder } from "../native/cache-folder.ts";
 import type { Environment } from "../native/environment.ts";
 import { LibraryError } from "../native/library-error.ts";
-import { outputFlags } from "./command-flags.ts";
-import { flag, flagsOf, type FlagTable } from "./flag-table.ts";
+import { jsonFlag } from "./command-flags.ts";
+import { flagsOf, type FlagTable } from "./flag-table.ts";
 import { flagsSchema } from "./flags.ts";
 import { commandHelp } from "./help.ts";
 import { type MatmulRate, measureMatmul } from "./matmul-rate.ts";
@@ -44,11 +44,7 @@ interface ExaminedModel {
 }
 
 const schema = z.object({
-  json: flag(outputFlags.json, {
-    group: "Output",
-    noEnv: true,
-    help: "JSON for programs instead of lines.",
-  }),
+  json: jsonFlag("lines"),
   help: flagsSchema.shape.help,
 });
 

@@ -5,8 +5,8 @@ import { localStore } from "../hub/places.ts";
 import { storedModels } from "../hub/store.ts";
 import type { Environment } from "../native/environment.ts";
 import { colourWanted } from "../serving/log.ts";
-import { outputFlags, storeFlags } from "./command-flags.ts";
-import { flag, flagsOf, type FlagTable } from "./flag-table.ts";
+import { jsonFlag, storeFlags } from "./command-flags.ts";
+import { flagsOf, type FlagTable } from "./flag-table.ts";
 import { commandHelp } from "./help.ts";
 import { remark, writeAnswer } from "./output.ts";
 import { readCommandLine } from "./parse.ts";
@@ -15,11 +15,7 @@ import { tableText } from "./table.ts";
 
 const schema = z.object({
   ...storeFlags,
-  json: flag(outputFlags.json, {
-    group: "Output",
-    noEnv: true,
-    help: "JSON for programs instead of a table.",
-  }),
+  json: jsonFlag("a table"),
 });
 
 /** The table of its flags. */

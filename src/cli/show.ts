@@ -8,8 +8,8 @@ import { parseModelName } from "../hub/model-name.ts";
 import { localStore } from "../hub/places.ts";
 import { findModel } from "../hub/resolve.ts";
 import type { Environment } from "../native/environment.ts";
-import { hubFlags, outputFlags, storeFlags } from "./command-flags.ts";
-import { flag, flagsOf, type FlagTable } from "./flag-table.ts";
+import { hubFlags, jsonFlag, storeFlags } from "./command-flags.ts";
+import { flagsOf, type FlagTable } from "./flag-table.ts";
 import { commandHelp } from "./help.ts";
 import { type ModelReport, reportOf } from "./model-report.ts";
 import { terminalColumns, writeAnswer } from "./output.ts";
@@ -21,11 +21,7 @@ import { UsageError } from "./usage-error.ts";
 const schema = z.object({
   ...storeFlags,
   revision: hubFlags.revision,
-  json: flag(outputFlags.json, {
-    group: "Output",
-    noEnv: true,
-    help: "JSON for programs instead of lines.",
-  }),
+  json: jsonFlag("lines"),
 });
 
 /** The table of its flags. */

@@ -12,7 +12,7 @@ import {
   temporaryDirectory,
   tensorNamed,
 } from "../../test/checkpoints.ts";
-import { CheckpointError } from "../checkpoint/error.ts";
+import { refusalOf } from "../../test/refusal.ts";
 import { readJson } from "../checkpoint/json-file.ts";
 import { loadEmbeddingModel } from "./load.ts";
 import { loadReranker } from "./load-reranker.ts";
@@ -44,16 +44,6 @@ function cosine(a: ArrayLike<number>, b: ArrayLike<number>): number {
 
 function dot(a: ArrayLike<number>, b: ArrayLike<number>): number {
   return Array.from(a).reduce((sum, value, i) => sum + value * b[i]!, 0);
-}
-
-function refusalOf(body: () => unknown): string {
-  try {
-    body();
-  } catch (error) {
-    if (error instanceof CheckpointError) return error.message;
-    throw error;
-  }
-  throw new Error("nothing was refused");
 }
 
 test("the tensors are bit for bit those that MLX itself makes", () => {

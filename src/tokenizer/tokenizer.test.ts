@@ -1,7 +1,6 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "bun:test";
-import { CheckpointError } from "../checkpoint/error.ts";
 import {
   copyOfFixture,
   editJson,
@@ -9,6 +8,7 @@ import {
   temporaryDirectory,
   tokenizerFixtures,
 } from "../../test/fixtures/fixtures.ts";
+import { refusalOf } from "../../test/refusal.ts";
 import { Tokenizer } from "./tokenizer.ts";
 
 interface Expected {
@@ -35,17 +35,6 @@ function changed(name: string, change: (stored: Stored) => void): Tokenizer {
   const directory = copyOfFixture(name);
   editJson(join(directory, "tokenizer.json"), change);
   return Tokenizer.load(directory);
-}
-
-function refusalOf(body: () => unknown): string {
-  try {
-    body();
-  } catch (error) {
-    if (!(error instanceof CheckpointError)) throw error;
-    expect(error.message).not.toContain("\n");
-    return error.message;
-  }
-  throw new Error("nothing was refused");
 }
 
 const bert = Tokenizer.load(fixture("bert-mean"));

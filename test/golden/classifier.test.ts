@@ -1,12 +1,12 @@
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import * as mx from "../../ffi/index.ts";
-import { CheckpointError } from "../../src/checkpoint/error.ts";
 import { loadReranker } from "../../src/models/load-reranker.ts";
 import type { Reranker } from "../../src/pipeline/reranker.ts";
 import { UnusableText } from "../../src/pipeline/unusable-text.ts";
 import { copyOfFixture, editJson, fixture } from "../fixtures/fixtures.ts";
 import { editTensors } from "../fixtures/tensors.ts";
+import { refusalOf } from "../refusal.ts";
 import { describeCrossEncoders } from "./cross-encoder.ts";
 
 const device = mx.openDevice("cpu");
@@ -39,26 +39,17 @@ function changed(name: string, change: (tensor: mx.Tensor, tensorName: string) =
   return loadReranker({ directory, device });
 }
 
-function refusalOf(directory: string): string {
-  try {
-    loadReranker({ directory, device });
-  } catch (error) {
-    if (!(error instanceof CheckpointError)) throw error;
-    expect(error.message).not.toContain("\n");
-    return error.message;
-  }
-  throw new Error("nothing was refused");
-}
+const loadRefusal = (directory: string) => refusalOf(() => loadReranker({ directory, device }));
 
 test("two labels are refused, with the name and what is needed", () => {
-  const message = refusalOf(fixture("classifier-bert-2-labels"));
+  const message = loadRefusal(fixture("classifier-bert-2-labels"));
   expect(message).toMatch(
     /classifier-bert-2-labels is a classifier of 2 labels.*"classifier.weight".*exactly 1/,
   );
 });
 
 test("an embedding model is refused as a reranker", () => {
-  expect(refusalOf(fixture("roberta-mean"))).toMatch(/roberta-mean is an embedding model/);
+  expect(loadRefusal(fixture("roberta-mean"))).toMatch(/roberta-mean is an embedding model/);
 });
 
 describe.each(CROSS_ENCODERS)("%s", (name) => {
@@ -140,10 +131,10 @@ describe("the declared activation", () => {
 
   test("any other stops the load by name", () => {
     const tanh = "torch.nn.modules.activation.Tanh";
-    expect(refusalOf(declaring({ sentence_transformers: { activation_fn: tanh } }))).toMatch(
+    expect(loadRefusal(declaring({ sentence_transformers: { activation_fn: tanh } }))).toMatch(
       /sentence_transformers\.activation_fn.*Tanh.*Sigmoid/,
     );
-    expect(refusalOf(declaring({ sbert_ce_default_activation_function: tanh }))).toMatch(
+    expect(loadRefusal(declaring({ sbert_ce_default_activation_function: tanh }))).toMatch(
       /sbert_ce_default_activation_function.*Tanh/,
     );
   });
@@ -176,8 +167,10 @@ describe("pairs that the network cannot take", () => {
   });
 
   test("stop the load where the template makes them", () => {
-    expect(refusalOf(withPair([text("A", 0), text("B", 2)]))).toContain("gives tokens the type 2");
-    expect(refusalOf(withPair([text("A", 0)]))).toContain("leaves B out of rows of two texts");
+    expect(loadRefusal(withPair([text("A", 0), text("B", 2)]))).toContain(
+      "gives tokens the type 2",
+    );
+    expect(loadRefusal(withPair([text("A", 0)]))).toContain("leaves B out of rows of two texts");
   });
 });
 

@@ -4,10 +4,10 @@ import { join } from "node:path";
 import * as mx from "../../../ffi/index.ts";
 import { temporaryDirectory } from "../../../test/fixtures/fixtures.ts";
 import { ggufBytes, ggufFixture, partsOf, type GgufParts } from "../../../test/gguf.ts";
+import { refusalOf } from "../../../test/refusal.ts";
 import { loadReranker } from "../../models/load-reranker.ts";
 import { loadEmbeddingModel } from "../../models/load.ts";
 import { readCheckpoint } from "../checkpoint.ts";
-import { CheckpointError } from "../error.ts";
 import { kindOf } from "../kind.ts";
 import { readGgufHeader } from "./header.ts";
 import { readGgufModel } from "./model.ts";
@@ -29,18 +29,6 @@ function changed(name: string, change: (parts: Parts) => void, rest: Partial<Ggu
 
 const withKey = (name: string, key: string, value: string | number | boolean) =>
   changed(name, ({ metadata }) => metadata.set(key, value));
-
-function refusalOf(load: () => unknown): string {
-  try {
-    load();
-  } catch (error) {
-    expect(error).toBeInstanceOf(CheckpointError);
-    const message = String(error instanceof Error ? error.message : error);
-    expect(message).not.toContain("\n");
-    return message;
-  }
-  throw new Error("it was loaded");
-}
 
 const BERT = "bert-mean-gguf-q8_0";
 const QWEN3 = "qwen3-embed-gguf-q8_0";
