@@ -60,6 +60,8 @@ export async function pull(
   }
 }
 
+const UNWRITABLE = new Set(["EACCES", "EPERM", "EROFS", "ENOENT", "SQLITE_CANTOPEN"]);
+
 /** A full disk, a store that may not be written to, and impossible files, in words. */
 function explained(error: unknown, repository: string, store: string): unknown {
   const code = error instanceof Error && "code" in error ? error.code : undefined;
@@ -73,7 +75,7 @@ function explained(error: unknown, repository: string, store: string): unknown {
       `model ${repository}: the store cannot hold files named as the hub lists them (${code})`,
     );
   }
-  if (code === "EACCES" || code === "EPERM" || code === "EROFS" || code === "SQLITE_CANTOPEN") {
+  if (typeof code === "string" && UNWRITABLE.has(code)) {
     return new Error(
       `the store ${store} may not be written to (${code}): choose another place with --models-dir`,
     );

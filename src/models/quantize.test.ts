@@ -21,6 +21,7 @@ import { quantizeCheckpoint } from "./quantize.ts";
 
 const device = mx.openDevice("cpu");
 const FOUR_BITS: Packing = { groupSize: 64, bits: 4, mode: "affine" };
+const canMount = process.platform === "linux" && process.getuid?.() === 0;
 const NVFP4: Packing = { groupSize: 16, bits: 4, mode: "nvfp4" };
 
 function quantized(source: string, packing = FOUR_BITS) {
@@ -157,6 +158,30 @@ describe("refused by name, and nothing is left behind", () => {
     const directory = temporaryDirectory();
     expect(refusal(fixture(name), join(directory, "out"))).toMatch(message);
     expect(readdirSync(directory)).toEqual([]);
+  });
+
+  test("a target that nothing can be written to", () => {
+    const file = join(fixture("bert-cls"), "config.json");
+    const target = join(file, "below a file");
+    expect(refusal(fixture("bert-mean"), target)).toContain(`${target} cannot be written: ENOTDIR`);
+  });
+
+  // needs root on Linux: a small disk is mounted
+  test.skipIf(!canMount)("a full disk, wherever in the work it fills up", () => {
+    for (const kilobytes of [20, 60, 100, 110]) {
+      const disk = temporaryDirectory();
+      const mount = ["mount", "-t", "tmpfs", "-o", `size=${kilobytes}k`, "tmpfs", disk];
+      expect(Bun.spawnSync(mount).exitCode).toBe(0);
+      try {
+        const target = join(disk, "quantised");
+        expect(refusal(fixture("bert-mean"), target)).toMatch(
+          /cannot be written: .*free some space, or name another place with -o/,
+        );
+        expect(readdirSync(disk)).toEqual([]);
+      } finally {
+        Bun.spawnSync(["umount", disk]);
+      }
+    }
   });
 
   test("a target that exists", () => {

@@ -5,7 +5,7 @@ import * as mx from "../../ffi/index.ts";
 import type { Packing, Tensor } from "../../ffi/index.ts";
 import { readCheckpoint, type Checkpoint } from "../checkpoint/checkpoint.ts";
 import { copyCompanions } from "../checkpoint/companions.ts";
-import { CheckpointError } from "../checkpoint/error.ts";
+import { CheckpointError, reasonOf } from "../checkpoint/error.ts";
 import { isAdapter } from "../checkpoint/lora-config.ts";
 import { readQuantization, writtenPacking } from "../checkpoint/quantization.ts";
 import type { TensorLocation } from "../checkpoint/tensor-files.ts";
@@ -54,8 +54,15 @@ export function quantizeCheckpoint(options: QuantizeOptions): QuantizeReport {
     const report = write(checkpoint, files, { ...options, target: unfinished });
     renameSync(unfinished, target);
     return report;
+  } catch (error) {
+    if (error instanceof CheckpointError) throw error;
+    throw new CheckpointError(
+      `${options.target} cannot be written: ${reasonOf(error)}; free some space, or name another place with -o`,
+      { cause: error },
+    );
   } finally {
-    rmSync(unfinished, { recursive: true, force: true });
+    // Removing what is not there fails, too, where nothing may be written
+    if (existsSync(unfinished)) rmSync(unfinished, { recursive: true });
   }
 }
 
