@@ -7,7 +7,7 @@ const MAX_AXES = 32;
  * A list of axes or sizes in stable memory, to be passed as `const int*` and its length. mlx-c copies it during
  * the call, so one buffer per argument position serves all operations of a thread.
  */
-export class Sizes {
+class Sizes {
   readonly #ints = new Int32Array(new ArrayBuffer(4 * MAX_AXES));
   readonly address: number = ptr(this.#ints);
 

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { junitFailures, type JUnitTotals, junitTotals } from "./junit.ts";
 import { TestOutput } from "./test-output.ts";
 
-export const root = join(import.meta.dir, "..");
+const root = join(import.meta.dir, "..");
 
 /** One `bun test`. */
 export interface TestRun extends Omit<JUnitTotals, "failed"> {
@@ -12,7 +12,7 @@ export interface TestRun extends Omit<JUnitTotals, "failed"> {
   readonly failures: readonly string[];
 }
 
-export interface TestRunOptions {
+interface TestRunOptions {
   /** Name of the report in test-results. */
   readonly name: string;
   /** Tell `bun test` which tests to run. */

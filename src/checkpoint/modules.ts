@@ -5,7 +5,7 @@ import { readOptionalJson } from "./json-file.ts";
 
 const MODULE_TYPES = ["Transformer", "Pooling", "Dense", "Normalize", "MultiVectorMask"] as const;
 
-export type ModuleType = (typeof MODULE_TYPES)[number];
+type ModuleType = (typeof MODULE_TYPES)[number];
 
 /** One step of the sentence-transformers module chain. */
 export interface ModuleEntry {

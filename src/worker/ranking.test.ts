@@ -16,13 +16,9 @@ const referenceSchema = z.object({ cases: z.array(rerankCase) });
 
 beforeAll(() => void mx.openDevice("cpu"));
 
-/** An engine over a real reranker, with a record of its batches and of the queries that it let go. */
-function newEngine(name: string, limits = NO_LIMITS) {
-  const model = loadReranker({ directory: fixture(name), device: "cpu" });
-  const batches: (readonly PairRow[])[] = [];
-  const released: string[] = [];
-  const calls = new Map<number, PromiseWithResolvers<Result>>();
-  const recorded: Reranker = {
+/** A reranker that notes the batches that it runs and the queries that it lets go. */
+function recording(model: Reranker, batches: (readonly PairRow[])[], released: string[]): Reranker {
+  return {
     family: model.family,
     maxLength: model.maxLength,
     vocabSize: model.vocabSize,
@@ -45,6 +41,15 @@ function newEngine(name: string, limits = NO_LIMITS) {
       return model.start(rows);
     },
   };
+}
+
+/** An engine over a real reranker, with a record of its batches and of the queries that it let go. */
+function newEngine(name: string, limits = NO_LIMITS) {
+  const model = loadReranker({ directory: fixture(name), device: "cpu" });
+  const batches: (readonly PairRow[])[] = [];
+  const released: string[] = [];
+  const calls = new Map<number, PromiseWithResolvers<Result>>();
+  const recorded = recording(model, batches, released);
   const engine = new Engine(rerankerWorkload(recorded), {
     limits,
     pace: new Pace(),

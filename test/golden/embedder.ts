@@ -5,6 +5,7 @@ import { readCheckpoint } from "../../src/checkpoint/checkpoint.ts";
 import { loadEmbeddingModel } from "../../src/models/load.ts";
 import { type CpuDequantize, openWeights } from "../../src/models/open-weights.ts";
 import { familyOf } from "../../src/models/registry.ts";
+import type { Encoder } from "../../src/nn/encoder.ts";
 import { raggedBatch } from "../../src/nn/ragged.ts";
 import { fixture } from "../fixtures/fixtures.ts";
 import { expectClose, rawVectors, reference, rowOf, shuffled } from "./reference.ts";
@@ -70,11 +71,7 @@ function embedsAsReference(name: string, family: string, options: EmbedderOption
   });
 
   test("the network's hidden states are the reference's, row by row and token by token", () => {
-    const checkpoint = readCheckpoint(fixture(name), options.base);
-    const ofFamily = familyOf(checkpoint);
-    const { weights } = openWeights(checkpoint, ofFamily, { device, ...options });
-    const encoder = ofFamily.load(checkpoint.config, weights);
-    weights.close();
+    const encoder = loadEncoder(name, options);
     const indices = [...cases.keys()].filter((index) => cases[index]!.token_rows);
     expect(indices).toHaveLength(2);
     const batch = raggedBatch(indices.map((index) => rows[index]!));
@@ -89,4 +86,14 @@ function embedsAsReference(name: string, family: string, options: EmbedderOption
     }
     expect(token * encoder.hiddenSize).toBe(hidden.length);
   });
+}
+
+/** The network alone, without what the pipeline does with its hidden states. */
+function loadEncoder(name: string, options: EmbedderOptions): Encoder {
+  const checkpoint = readCheckpoint(fixture(name), options.base);
+  const family = familyOf(checkpoint);
+  const { weights } = openWeights(checkpoint, family, { device, ...options });
+  const encoder = family.load(checkpoint.config, weights);
+  weights.close();
+  return encoder;
 }
