@@ -3,6 +3,7 @@
 import { COMMANDS } from "./cli/commands.ts";
 import { versionLine } from "./cli/version.ts";
 import { UsageError } from "./cli/usage-error.ts";
+import { codeOf } from "./native/thrown.ts";
 
 const NAMES = [...Object.keys(COMMANDS), "licenses", "help", "version"];
 /** What users of other tools type. */
@@ -66,7 +67,7 @@ async function unknownCommand(name: string): Promise<string> {
 /** One line on stderr: 2 for a wrong command line, 1 for everything else. Stack traces only under MLXCEL_DEBUG=1. */
 function fail(error: unknown): never {
   // the reader of our output has enough, as in `mlxcel embed … | head`
-  if (error instanceof Error && "code" in error && error.code === "EPIPE") process.exit(1);
+  if (codeOf(error) === "EPIPE") process.exit(1);
   const message = error instanceof Error ? error.message : String(error);
   const firstLine = message.trim().split("\n", 1)[0] || "unknown error";
   const stack =

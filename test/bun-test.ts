@@ -1,6 +1,7 @@
 /** Runs `bun test`, reads its report and tells how it ended; what `npm test` and `npm run test:arm64` share. */
 import { existsSync, mkdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import { readLines } from "../vendor/command.ts";
 import { junitFailures, type JUnitTotals, junitTotals } from "./junit.ts";
 import { TestOutput } from "./test-output.ts";
 
@@ -21,20 +22,6 @@ interface TestRunOptions {
   /** The command that runs Bun; by default the Bun that runs this. */
   readonly bun?: readonly string[];
   readonly env?: NodeJS.ProcessEnv;
-}
-
-async function readLines(
-  stream: ReadableStream<Uint8Array>,
-  onLine: (line: string) => void,
-): Promise<void> {
-  const decoder = new TextDecoder();
-  let rest = "";
-  for await (const bytes of stream) {
-    const lines = (rest + decoder.decode(bytes, { stream: true })).split("\n");
-    rest = lines.pop() ?? "";
-    lines.forEach(onLine);
-  }
-  if (rest !== "") onLine(rest);
 }
 
 /** Runs a command in the folder of the repository to its end; gives its exit code. */

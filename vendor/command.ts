@@ -28,7 +28,8 @@ export class CommandError extends Error {
   }
 }
 
-async function readLines(
+/** Calls `onLine` with each line of a stream, without its end. */
+export async function readLines(
   stream: ReadableStream<Uint8Array>,
   onLine: (line: string) => void,
 ): Promise<void> {

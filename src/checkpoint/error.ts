@@ -2,8 +2,3 @@
 export class CheckpointError extends Error {
   override readonly name = "CheckpointError";
 }
-
-/** The message of anything thrown, on one line. */
-export function reasonOf(error: unknown): string {
-  return (error instanceof Error ? error.message : String(error)).replace(/\s+/g, " ");
-}

@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import type { z } from "zod";
-import { CheckpointError, reasonOf } from "./error.ts";
+import { reasonOf } from "../native/thrown.ts";
+import { CheckpointError } from "./error.ts";
 import { isFile } from "./regular-file.ts";
 
 /** Reads a JSON file and checks it. Throws CheckpointError naming the file, and the key where the schema fails. */

@@ -1,5 +1,6 @@
 import { closeSync, fstatSync, openSync, readSync } from "node:fs";
-import { CheckpointError, reasonOf } from "./error.ts";
+import { reasonOf } from "../native/thrown.ts";
+import { CheckpointError } from "./error.ts";
 
 /** A file to read from at any place. Throws CheckpointError where it cannot be opened or ends too early. */
 export class OpenFile implements Disposable {

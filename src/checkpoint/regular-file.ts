@@ -1,5 +1,6 @@
 import { statSync, type Stats } from "node:fs";
-import { CheckpointError, reasonOf } from "./error.ts";
+import { reasonOf } from "../native/thrown.ts";
+import { CheckpointError } from "./error.ts";
 
 /**
  * Whether there is a file, links followed. Throws CheckpointError where that cannot be told, and for a directory, a

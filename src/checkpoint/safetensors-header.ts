@@ -1,6 +1,7 @@
 import { closeSync, fstatSync, openSync, readSync } from "node:fs";
 import { z } from "zod";
-import { CheckpointError, reasonOf } from "./error.ts";
+import { reasonOf } from "../native/thrown.ts";
+import { CheckpointError } from "./error.ts";
 import { isLfsPointer, lfsPointerMessage } from "./json-file.ts";
 import { isFile } from "./regular-file.ts";
 

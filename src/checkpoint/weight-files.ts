@@ -1,5 +1,6 @@
 import * as mx from "../../ffi/index.ts";
-import { CheckpointError, reasonOf } from "./error.ts";
+import { reasonOf } from "../native/thrown.ts";
+import { CheckpointError } from "./error.ts";
 import { type FileTensor, locateTensors } from "./locate-tensors.ts";
 import type { Quantization } from "./quantization.ts";
 import { findQuantized, type QuantizedMatrix } from "./quantized-matrix.ts";

@@ -1,6 +1,7 @@
 import * as mx from "../../ffi/index.ts";
 import type { Quantized, Tensor } from "../../ffi/index.ts";
-import { CheckpointError, reasonOf } from "./error.ts";
+import { reasonOf } from "../native/thrown.ts";
+import { CheckpointError } from "./error.ts";
 import type { TableFile } from "./table-file.ts";
 import type { TensorFiles } from "./tensor-files.ts";
 import { FLOATS, SafetensorsFiles } from "./weight-files.ts";

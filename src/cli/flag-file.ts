@@ -1,5 +1,6 @@
 /** Files that flags name. */
 import { readFileSync } from "node:fs";
+import { codeOf } from "../native/thrown.ts";
 
 const PROBLEMS: ReadonlyMap<string, string> = new Map([
   ["ENOENT", "no such file"],
@@ -17,7 +18,7 @@ export function readFlagFile(flag: string, path: string): string {
   try {
     return readFileSync(path, "utf8");
   } catch (error) {
-    const code = error instanceof Error && "code" in error ? String(error.code) : "";
+    const code = codeOf(error);
     throw new Error(`${flag} ${path}: ${PROBLEMS.get(code) ?? String(error)}`, { cause: error });
   }
 }

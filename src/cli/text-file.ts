@@ -1,4 +1,5 @@
 import { existsSync } from "node:fs";
+import { reasonOf } from "../native/thrown.ts";
 import { readFlagFile } from "./flag-file.ts";
 import { UsageError } from "./usage-error.ts";
 
@@ -54,6 +55,6 @@ function parsedJson(line: string, at: string): unknown {
   try {
     return JSON.parse(line);
   } catch (error) {
-    throw new Error(`${at} is not valid JSON: ${error instanceof Error ? error.message : error}`);
+    throw new Error(`${at} is not valid JSON: ${reasonOf(error)}`);
   }
 }

@@ -1,10 +1,11 @@
 /** Why a server could not listen, in one line that says what to change. */
 import { isIP } from "node:net";
+import { codeOf } from "../native/thrown.ts";
 import type { Listen, Tls } from "./server.ts";
 
 /** @param error as thrown by the runtime or by the file system */
 export function bindMessage(error: unknown, listen: Listen, tls: Tls | undefined): string {
-  const code = error instanceof Error && "code" in error ? String(error.code) : "";
+  const code = codeOf(error);
   if (tls && code.includes("OSSL")) return tlsMessage(code, tls);
   if ("socketPath" in listen) {
     const why = SOCKET_PROBLEMS.get(code) ?? String(error);

@@ -1,5 +1,6 @@
 import { statSync, unlinkSync } from "node:fs";
 import { codecWorkerUrl } from "../entries.ts";
+import { codeOf } from "../native/thrown.ts";
 import type { Logger } from "../serving/log.ts";
 import { ServerMetrics } from "../serving/metrics.ts";
 import { Throughput } from "../serving/throughput.ts";
@@ -177,8 +178,7 @@ async function isListening(path: string): Promise<boolean> {
     socket.end();
     return true;
   } catch (error) {
-    const isRefused = error instanceof Error && "code" in error && error.code === "ECONNREFUSED";
-    if (isRefused) return false; // nobody is there
+    if (codeOf(error) === "ECONNREFUSED") return false; // nobody is there
     throw error;
   }
 }

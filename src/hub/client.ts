@@ -3,6 +3,7 @@
  * Bun's fetch reads HTTP_PROXY, HTTPS_PROXY and NO_PROXY itself.
  */
 import { z } from "zod";
+import { codeOf } from "../native/thrown.ts";
 import { hubRefusal, type HubTarget } from "./hub-refusal.ts";
 import { jsonOf } from "./json-text.ts";
 import { type StoredFile } from "./manifest.ts";
@@ -167,7 +168,7 @@ export class HubClient {
       return response;
     } catch (error) {
       this.#options.signal.throwIfAborted();
-      const code = codeOf(error);
+      const code = connectionFault(error);
       const failure = new TransientError(`no connection to ${url.host} (${code})`, undefined, {
         cause: error,
       });
@@ -227,9 +228,13 @@ class Connection {
     } catch (error) {
       this.#stop.throwIfAborted();
       const host = hostOf(response.url);
-      throw new TransientError(`the connection to ${host} broke (${codeOf(error)})`, undefined, {
-        cause: error,
-      });
+      throw new TransientError(
+        `the connection to ${host} broke (${connectionFault(error)})`,
+        undefined,
+        {
+          cause: error,
+        },
+      );
     } finally {
       this.close();
     }
@@ -255,10 +260,9 @@ function hostOf(url: string): string {
   return new URL(url).host;
 }
 
-/** The system's word for a failed connection; never a message, which could hold the URL with its signature. */
-function codeOf(error: unknown): string {
-  const hasCode = typeof error === "object" && error !== null && "code" in error;
-  return hasCode && typeof error.code === "string" ? error.code : "network error";
+/** Why a connection failed; never a message, which could hold the URL with its signature. */
+function connectionFault(error: unknown): string {
+  return codeOf(error) || "network error";
 }
 
 /** Of an answer that is not to be trusted to end. */

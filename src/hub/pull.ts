@@ -2,6 +2,7 @@
 import { existsSync, mkdirSync, rmSync, statfsSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { Environment } from "../native/environment.ts";
+import { codeOf } from "../native/thrown.ts";
 import { byteText } from "./byte-text.ts";
 import { HubClient, type HubCommit } from "./client.ts";
 import { exclusively } from "./exclusive.ts";
@@ -64,7 +65,7 @@ const UNWRITABLE = new Set(["EACCES", "EPERM", "EROFS", "ENOENT", "SQLITE_CANTOP
 
 /** A full disk, a store that may not be written to, and impossible files, in words. */
 function explained(error: unknown, repository: string, store: string): unknown {
-  const code = error instanceof Error && "code" in error ? error.code : undefined;
+  const code = codeOf(error);
   if (code === "ENOSPC" || code === "EDQUOT") {
     return new Error(
       `the disk of ${store} is full: free some space, or choose another place with --models-dir; what has arrived is kept`,
@@ -75,7 +76,7 @@ function explained(error: unknown, repository: string, store: string): unknown {
       `model ${repository}: the store cannot hold files named as the hub lists them (${code})`,
     );
   }
-  if (typeof code === "string" && UNWRITABLE.has(code)) {
+  if (UNWRITABLE.has(code)) {
     return new Error(
       `the store ${store} may not be written to (${code}): choose another place with --models-dir`,
     );

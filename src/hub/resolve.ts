@@ -1,6 +1,7 @@
 /** From the name of a model to its files on this machine. */
 import { existsSync, readdirSync, statSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
+import { reasonOf } from "../native/thrown.ts";
 import { adapterBase } from "./adapter-base.ts";
 import { ggufFileAt } from "./gguf-file.ts";
 import { cachedModel } from "./huggingface-cache.ts";
@@ -53,7 +54,7 @@ async function withBase(model: ResolvedModel, options: ResolveOptions): Promise<
     const ofBase = { ...options, revision: base.revision };
     return { ...model, base: (await foundOrDownloaded(base.name, ofBase)).directory };
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = reasonOf(error);
     throw new Error(`${model.name} is an adapter of ${base.name}: ${reason}`, { cause: error });
   }
 }
@@ -175,7 +176,7 @@ function requireReadable(directory: string, name: string): void {
   try {
     readdirSync(directory);
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = reasonOf(error);
     throw new Error(`model ${name}: its directory cannot be read: ${reason}`, { cause: error });
   }
 }

@@ -1,4 +1,5 @@
 import { readFileSync, statSync } from "node:fs";
+import { codeOf } from "../native/thrown.ts";
 
 /**
  * What a file says; undefined where nothing is.
@@ -12,7 +13,7 @@ export function readText(path: string): string | undefined {
     if (!found) return undefined;
     if (found.isFile()) return readFileSync(path, "utf8");
   } catch (error) {
-    problem = error instanceof Error && "code" in error ? String(error.code) : String(error);
+    problem = codeOf(error) || String(error);
     if (problem === "ENOTDIR") return undefined;
   }
   throw new Error(`${path} cannot be read (${problem}); remove it, or give the right to read it`);

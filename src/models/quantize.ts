@@ -5,12 +5,13 @@ import * as mx from "../../ffi/index.ts";
 import type { Packing, Tensor } from "../../ffi/index.ts";
 import { readCheckpoint, type Checkpoint } from "../checkpoint/checkpoint.ts";
 import { copyCompanions } from "../checkpoint/companions.ts";
-import { CheckpointError, reasonOf } from "../checkpoint/error.ts";
+import { CheckpointError } from "../checkpoint/error.ts";
 import { isAdapter } from "../checkpoint/lora-config.ts";
 import { readQuantization, writtenPacking } from "../checkpoint/quantization.ts";
 import type { TensorLocation } from "../checkpoint/tensor-files.ts";
 import { ShardWriter } from "../checkpoint/shard-writer.ts";
 import { FLOATS, SafetensorsFiles } from "../checkpoint/weight-files.ts";
+import { reasonOf } from "../native/thrown.ts";
 
 interface QuantizeOptions {
   /** Directory of a dense checkpoint. */

@@ -14,6 +14,7 @@ import { dirname, join } from "node:path";
 import { threadId } from "node:worker_threads";
 import type { EmbeddedFile, Executable } from "./executable.ts";
 import { LibraryError } from "./library-error.ts";
+import { codeOf } from "./thrown.ts";
 
 type NativeSet = Pick<Executable, "nativeSet" | "files">;
 
@@ -91,10 +92,6 @@ function isAlive(pid: number): boolean {
   } catch (error) {
     return codeOf(error) !== "ESRCH";
   }
-}
-
-function codeOf(error: unknown): string {
-  return error instanceof Error && "code" in error ? String(error.code) : "";
 }
 
 function asLibraryError(

@@ -1,7 +1,8 @@
 import { Tokenizer as LibraryTokenizer } from "@huggingface/tokenizers";
 import type { Checkpoint } from "../checkpoint/checkpoint.ts";
 import type { GgufModel } from "../checkpoint/gguf/model.ts";
-import { CheckpointError, reasonOf } from "../checkpoint/error.ts";
+import { CheckpointError } from "../checkpoint/error.ts";
+import { reasonOf } from "../native/thrown.ts";
 import { withClosingToken } from "./closing-token.ts";
 import { tokenizerFileOf } from "./gguf/tokenizer-of-gguf.ts";
 import { LeadingTokens, type EncodedPart } from "./leading-tokens.ts";

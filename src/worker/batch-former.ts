@@ -1,3 +1,4 @@
+import { reasonOf } from "../native/thrown.ts";
 import { BatchDraft, type Batch } from "./batch.ts";
 import { Failure } from "./failure.ts";
 import type { Pace } from "./pace.ts";
@@ -127,8 +128,5 @@ export class BatchFormer<Row extends BatchRow> {
 
 function tokenizeFailure(error: unknown): Failure {
   if (error instanceof Failure) return error;
-  return new Failure(
-    "internal",
-    `tokenizing failed: ${error instanceof Error ? error.message : error}`,
-  );
+  return new Failure("internal", `tokenizing failed: ${reasonOf(error)}`);
 }

@@ -1,4 +1,5 @@
 import * as mx from "../../ffi/index.ts";
+import { reasonOf } from "../native/thrown.ts";
 import type { PendingValues } from "../pipeline/pending-values.ts";
 import type { Batch } from "./batch.ts";
 import { BatchFormer, type BatchLimits } from "./batch-former.ts";
@@ -215,8 +216,5 @@ function outputsOf(rows: readonly BatchRow[]) {
 
 function internalFailure(error: unknown): Failure {
   if (error instanceof Failure) return error;
-  return new Failure(
-    "internal",
-    `inference failed: ${error instanceof Error ? error.message : error}`,
-  );
+  return new Failure("internal", `inference failed: ${reasonOf(error)}`);
 }

@@ -1,4 +1,5 @@
 /** The thread that owns one model, its tokenizer and its MLX arrays. Talks only in the messages of protocol.ts. */
+import { reasonOf } from "../native/thrown.ts";
 import { resultBuffers } from "./job.ts";
 import type { OpenModel } from "./open-model.ts";
 import type { FromWorker, ToWorker, WorkerSettings } from "./protocol.ts";
@@ -25,7 +26,7 @@ async function load(settings: WorkerSettings): Promise<void> {
     });
     post({ type: "loaded", info: model.info });
   } catch (error) {
-    post({ type: "load-failed", message: error instanceof Error ? error.message : String(error) });
+    post({ type: "load-failed", message: reasonOf(error) });
   }
 }
 

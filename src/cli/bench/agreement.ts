@@ -1,4 +1,5 @@
 /** Speeds can only be compared between servers that compute the same. */
+import { reasonOf } from "../../native/thrown.ts";
 import { embed, rank, type Target } from "./target.ts";
 
 /**
@@ -94,10 +95,6 @@ function cosine(one: readonly number[], other: readonly number[]): number {
   const product = (a: readonly number[], b: readonly number[]) =>
     a.reduce((sum, x, i) => sum + x * (b[i] ?? Number.NaN), 0);
   return product(one, other) / Math.sqrt(product(one, one) * product(other, other));
-}
-
-function reasonOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }
 
 function scoreDifference(one: readonly number[], other: readonly number[]): number {

@@ -1,4 +1,5 @@
 /** A whole comparison: texts, agreement, measurements, summary. */
+import { reasonOf } from "../../native/thrown.ts";
 import { VERSION } from "../version.ts";
 import { scoreAgreement, vectorAgreement, type Agreement } from "./agreement.ts";
 import { CorpusWriter } from "./corpus.ts";
@@ -99,7 +100,7 @@ async function writerFor(target: Target, task: BenchRequest["task"]): Promise<Co
   try {
     return await CorpusWriter.create((text) => countTokens(target, task, text));
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = reasonOf(error);
     const advice = "the first target counts the tokens: put one first that has /tokenize";
     throw new Error(`${reason} (${advice})`, { cause: error });
   }
