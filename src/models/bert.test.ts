@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import * as mx from "../../ffi/index.ts";
 import { describeRefusedSettings, withSettings } from "../../test/fixtures/refused-settings.ts";
-import { loadEmbeddingModel } from "./load.ts";
+import { loadEmbeddingModel } from "./load-embedder.ts";
 
 const device = mx.openDevice("cpu");
 

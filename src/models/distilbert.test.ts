@@ -3,7 +3,7 @@ import * as mx from "../../ffi/index.ts";
 import { fixture } from "../../test/fixtures/fixtures.ts";
 import { describeRefusedSettings } from "../../test/fixtures/refused-settings.ts";
 import { CheckpointCopy, renamed } from "../../test/checkpoints.ts";
-import { loadEmbeddingModel } from "./load.ts";
+import { loadEmbeddingModel } from "./load-embedder.ts";
 
 const device = mx.openDevice("cpu");
 

@@ -5,7 +5,7 @@ import * as mx from "../../ffi/index.ts";
 import { CheckpointCopy, referenceCase, renamed } from "../../test/checkpoints.ts";
 import { describeRefusedSettings } from "../../test/fixtures/refused-settings.ts";
 import { CheckpointError } from "../checkpoint/error.ts";
-import { loadEmbeddingModel } from "./load.ts";
+import { loadEmbeddingModel } from "./load-embedder.ts";
 
 const device = mx.openDevice("cpu");
 

@@ -11,7 +11,7 @@ import { describeRefusedSettings } from "../../test/fixtures/refused-settings.ts
 import { readCheckpoint } from "../checkpoint/checkpoint.ts";
 import { CheckpointError } from "../checkpoint/error.ts";
 import { kindOf } from "../checkpoint/kind.ts";
-import { loadEmbeddingModel } from "./load.ts";
+import { loadEmbeddingModel } from "./load-embedder.ts";
 
 const device = mx.openDevice("cpu");
 

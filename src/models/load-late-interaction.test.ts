@@ -11,7 +11,7 @@ import {
 import { readCheckpoint } from "../checkpoint/checkpoint.ts";
 import { CheckpointError } from "../checkpoint/error.ts";
 import { kindOf } from "../checkpoint/kind.ts";
-import { loadEmbeddingModel, type LoadOptions } from "./load.ts";
+import { loadEmbeddingModel, type EmbedderOptions } from "./load-embedder.ts";
 
 const device = mx.openDevice("cpu");
 
@@ -19,7 +19,7 @@ const NAME = "colbert-bert";
 const CONFIG = "config_sentence_transformers.json";
 const [CLS, SEP, MASK, Q] = [2, 3, 4, 1000];
 
-function load({ directory }: CheckpointCopy, options: Partial<LoadOptions> = {}) {
+function load({ directory }: CheckpointCopy, options: Partial<EmbedderOptions> = {}) {
   return loadEmbeddingModel({ directory, device, ...options });
 }
 

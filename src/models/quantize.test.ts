@@ -14,7 +14,7 @@ import {
 } from "../../test/checkpoints.ts";
 import { refusalOf } from "../../test/refusal.ts";
 import { readJson } from "../checkpoint/json-file.ts";
-import { loadEmbeddingModel } from "./load.ts";
+import { loadEmbeddingModel } from "./load-embedder.ts";
 import { loadReranker } from "./load-reranker.ts";
 import type { CpuDequantize } from "./open-weights.ts";
 import { quantizeCheckpoint } from "./quantize.ts";

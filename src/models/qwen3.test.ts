@@ -6,7 +6,7 @@ import { readCheckpoint } from "../checkpoint/checkpoint.ts";
 import { CheckpointError } from "../checkpoint/error.ts";
 import { Weights } from "../checkpoint/weights.ts";
 import { raggedBatch, type TokenRow } from "../nn/ragged.ts";
-import { loadEmbeddingModel } from "./load.ts";
+import { loadEmbeddingModel } from "./load-embedder.ts";
 import { loadPartialLanguageModel } from "./qwen3.ts";
 
 const device = mx.openDevice("cpu");

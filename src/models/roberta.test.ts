@@ -4,7 +4,7 @@ import * as mx from "../../ffi/index.ts";
 import { copyOfFixture, editJson, fixture } from "../../test/fixtures/fixtures.ts";
 import { editTensors } from "../../test/fixtures/tensors.ts";
 import { raggedBatch } from "../nn/ragged.ts";
-import { loadEmbeddingModel } from "./load.ts";
+import { loadEmbeddingModel } from "./load-embedder.ts";
 import { positionsAfterPadding } from "./padding-positions.ts";
 
 const device = mx.openDevice("cpu");

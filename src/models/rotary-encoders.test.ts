@@ -4,7 +4,7 @@ import * as mx from "../../ffi/index.ts";
 import { CheckpointCopy, renamed, tensorNamed } from "../../test/checkpoints.ts";
 import { fixture } from "../../test/fixtures/fixtures.ts";
 import { describeRefusedSettings, withSettings } from "../../test/fixtures/refused-settings.ts";
-import { loadEmbeddingModel } from "./load.ts";
+import { loadEmbeddingModel } from "./load-embedder.ts";
 import { loadReranker } from "./load-reranker.ts";
 
 const device = mx.openDevice("cpu");

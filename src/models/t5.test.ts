@@ -4,7 +4,7 @@ import { CheckpointCopy, tensorNamed } from "../../test/checkpoints.ts";
 import { copyOfFixture, fixture } from "../../test/fixtures/fixtures.ts";
 import { describeRefusedSettings, withSettings } from "../../test/fixtures/refused-settings.ts";
 import { editTensors } from "../../test/fixtures/tensors.ts";
-import { loadEmbeddingModel } from "./load.ts";
+import { loadEmbeddingModel } from "./load-embedder.ts";
 
 const device = mx.openDevice("cpu");
 

@@ -3,7 +3,7 @@ import { cpSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import * as mx from "../../ffi/index.ts";
-import { loadEmbeddingModel } from "../models/load.ts";
+import { loadEmbeddingModel } from "../models/load-embedder.ts";
 import type { EmbeddingModel, EmbedRow } from "../pipeline/embedder.ts";
 import type { BatchLimits } from "./batch-former.ts";
 import { Engine } from "./engine.ts";

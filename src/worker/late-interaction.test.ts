@@ -2,7 +2,7 @@
 import { beforeAll, expect, test } from "bun:test";
 import * as mx from "../../ffi/index.ts";
 import { fixture } from "../../test/fixtures/fixtures.ts";
-import { loadEmbeddingModel } from "../models/load.ts";
+import { loadEmbeddingModel } from "../models/load-embedder.ts";
 import type { EmbeddingModel, EmbedRow } from "../pipeline/embedder.ts";
 import { maxSim } from "../pipeline/max-sim.ts";
 import { Engine } from "./engine.ts";

@@ -1,5 +1,5 @@
 import * as mx from "../../ffi/index.ts";
-import { loadEmbeddingModel } from "../models/load.ts";
+import { loadEmbeddingModel } from "../models/load-embedder.ts";
 import { loadReranker } from "../models/load-reranker.ts";
 import { bulkBatchTokens, type BatchLimits } from "./batch-former.ts";
 import { calibrate } from "./calibrate.ts";

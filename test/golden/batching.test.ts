@@ -1,7 +1,7 @@
 /** A row's vector depends on the row alone: not on its neighbours, not on its place, not on the batch's size. */
 import { describe, expect, test } from "bun:test";
 import * as mx from "../../ffi/index.ts";
-import { loadEmbeddingModel } from "../../src/models/load.ts";
+import { loadEmbeddingModel } from "../../src/models/load-embedder.ts";
 import type { EmbeddingModel, EmbedRow } from "../../src/pipeline/embedder.ts";
 import { fixture } from "../fixtures/fixtures.ts";
 import { expectClose, rawVectors, shuffled } from "./reference.ts";

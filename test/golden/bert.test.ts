@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import * as mx from "../../ffi/index.ts";
 import { CheckpointError } from "../../src/checkpoint/error.ts";
-import { loadEmbeddingModel } from "../../src/models/load.ts";
+import { loadEmbeddingModel } from "../../src/models/load-embedder.ts";
 import { fixture } from "../fixtures/fixtures.ts";
 import { describeEmbedders } from "./embedder.ts";
 

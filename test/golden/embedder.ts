@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import * as mx from "../../ffi/index.ts";
 import { readCheckpoint } from "../../src/checkpoint/checkpoint.ts";
-import { loadEmbeddingModel } from "../../src/models/load.ts";
+import { loadEmbeddingModel } from "../../src/models/load-embedder.ts";
 import { type CpuDequantize, openWeights } from "../../src/models/open-weights.ts";
 import { familyOf } from "../../src/models/registry.ts";
 import type { Encoder } from "../../src/nn/encoder.ts";

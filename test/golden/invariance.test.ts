@@ -4,7 +4,7 @@
  */
 import { describe, expect, test } from "bun:test";
 import * as mx from "../../ffi/index.ts";
-import { loadEmbeddingModel } from "../../src/models/load.ts";
+import { loadEmbeddingModel } from "../../src/models/load-embedder.ts";
 import { loadReranker } from "../../src/models/load-reranker.ts";
 import { families } from "../../src/models/registry.ts";
 import type { EmbeddingModel, EmbedRow } from "../../src/pipeline/embedder.ts";

@@ -4,7 +4,7 @@ import { cpSync } from "node:fs";
 import { join } from "node:path";
 import * as mx from "../../ffi/index.ts";
 import { DEFAULT_MODEL, findModel } from "../../src/hub/resolve.ts";
-import { loadEmbeddingModel } from "../../src/models/load.ts";
+import { loadEmbeddingModel } from "../../src/models/load-embedder.ts";
 import type { EmbeddingModel } from "../../src/pipeline/embedder.ts";
 import { editJson, temporaryDirectory } from "../fixtures/fixtures.ts";
 import { expectClose, rawVectors } from "./reference.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import * as mx from "../../ffi/index.ts";
-import { loadEmbeddingModel } from "../../src/models/load.ts";
+import { loadEmbeddingModel } from "../../src/models/load-embedder.ts";
 import type { EmbeddingModel } from "../../src/pipeline/embedder.ts";
 import { copyOfFixture, editJson } from "../fixtures/fixtures.ts";
 import { editTensors } from "../fixtures/tensors.ts";

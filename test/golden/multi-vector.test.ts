@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { z } from "zod";
 import * as mx from "../../ffi/index.ts";
-import { loadEmbeddingModel } from "../../src/models/load.ts";
+import { loadEmbeddingModel } from "../../src/models/load-embedder.ts";
 import type { EmbeddingModel, EmbedRow } from "../../src/pipeline/embedder.ts";
 import { fixture } from "../fixtures/fixtures.ts";
 import { multiVectorReference } from "../fixtures/multi-vector-reference.ts";

@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import * as mx from "../../ffi/index.ts";
 import { readCheckpoint } from "../../src/checkpoint/checkpoint.ts";
 import { Weights } from "../../src/checkpoint/weights.ts";
-import { loadEmbeddingModel } from "../../src/models/load.ts";
+import { loadEmbeddingModel } from "../../src/models/load-embedder.ts";
 import { qwen3 } from "../../src/models/qwen3.ts";
 import { raggedBatch } from "../../src/nn/ragged.ts";
 import { fixture } from "../fixtures/fixtures.ts";

@@ -6,7 +6,7 @@ import { temporaryDirectory } from "../../../test/fixtures/fixtures.ts";
 import { ggufBytes, ggufFixture, partsOf, type GgufParts } from "../../../test/gguf.ts";
 import { refusalOf } from "../../../test/refusal.ts";
 import { loadReranker } from "../../models/load-reranker.ts";
-import { loadEmbeddingModel } from "../../models/load.ts";
+import { loadEmbeddingModel } from "../../models/load-embedder.ts";
 import { readCheckpoint } from "../checkpoint.ts";
 import { kindOf } from "../kind.ts";
 import { readGgufHeader } from "./header.ts";

@@ -12,7 +12,7 @@ import { maxLength } from "./max-length.ts";
 import { computeDtypeOn, openWeights, type WeightsPlacement } from "./open-weights.ts";
 import { familyOf } from "./registry.ts";
 
-export interface LoadOptions extends WeightsPlacement {
+export interface EmbedderOptions extends WeightsPlacement {
   readonly directory: string;
   /** Where the directory holds a LoRA adapter: the directory of its base model. */
   readonly base?: string | undefined;
@@ -32,7 +32,7 @@ const poolingFlag = {
 } as const satisfies Record<string, PoolingMode>;
 
 /** Loads an embedder. The caller has opened the device. Throws CheckpointError naming what cannot be used. */
-export function loadEmbeddingModel(options: LoadOptions): EmbeddingModel {
+export function loadEmbeddingModel(options: EmbedderOptions): EmbeddingModel {
   const { directory, device, normalize } = options;
   const checkpoint = readCheckpoint(directory, options.base);
   const { prompts, defaultPromptName } = checkpoint;

@@ -7,11 +7,11 @@ import { editTensors } from "../../test/fixtures/tensors.ts";
 import { UNNORMALIZED } from "../pipeline/normalize.ts";
 import type { EmbeddingModel } from "../pipeline/embedder.ts";
 import { UnusableText } from "../pipeline/unusable-text.ts";
-import { loadEmbeddingModel, type LoadOptions } from "./load.ts";
+import { loadEmbeddingModel, type EmbedderOptions } from "./load-embedder.ts";
 
 const device = mx.openDevice("cpu");
 
-function load(name: string, options: Partial<LoadOptions> = {}): EmbeddingModel {
+function load(name: string, options: Partial<EmbedderOptions> = {}): EmbeddingModel {
   return loadEmbeddingModel({ directory: fixture(name), device, ...options });
 }
 
