@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { z } from "zod";
+import { ADAPTER_CONFIG } from "../hub/file-names.ts";
 import { ggufFileAt } from "../hub/gguf-file.ts";
 import { CheckpointError } from "./error.ts";
 import { readGgufHeader } from "./gguf/header.ts";
@@ -10,7 +11,7 @@ import {
   multiVectorLayout,
   readLateInteraction,
 } from "./late-interaction.ts";
-import { ADAPTER_CONFIG, isAdapter, readLoraConfig } from "./lora-config.ts";
+import { isAdapter, readLoraConfig } from "./lora-config.ts";
 import { readModules, type ModuleEntry } from "./modules.ts";
 import { isFile, statOf } from "./regular-file.ts";
 import { readTransformerSettings, type TransformerSettings } from "./transformer-settings.ts";

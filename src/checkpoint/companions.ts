@@ -1,5 +1,6 @@
 import { cpSync, readdirSync } from "node:fs";
 import { join, relative } from "node:path";
+import { POOLING_FOLDER } from "../hub/file-names.ts";
 import type { Checkpoint } from "./checkpoint.ts";
 
 /** Tokenizers, settings, templates and licences; no weights of any format. */
@@ -15,7 +16,7 @@ export function copyCompanions(checkpoint: Checkpoint, target: string): void {
   const folder = join(target, relative(directory, transformerDirectory));
   copyFiles(directory, target);
   if (transformerDirectory !== directory) copyFiles(transformerDirectory, folder);
-  const folders = [...modules.map(({ path }) => path), "1_Pooling"];
+  const folders = [...modules.map(({ path }) => path), POOLING_FOLDER];
   const present = new Set(readdirSync(directory));
   for (const path of new Set(folders)) {
     const isOwn =

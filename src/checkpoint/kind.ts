@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { POOLING_FOLDER } from "../hub/file-names.ts";
 import type { Checkpoint } from "./checkpoint.ts";
 import { isFile } from "./regular-file.ts";
 
@@ -38,7 +39,7 @@ export function kindOf(checkpoint: Checkpoint): CheckpointKind {
     checkpoint.lateInteraction !== undefined ||
     checkpoint.gguf?.pooling !== undefined ||
     checkpoint.modules?.some((module) => module.type === "Pooling") ||
-    (!checkpoint.gguf && isFile(join(checkpoint.directory, "1_Pooling", "config.json"))) ||
+    (!checkpoint.gguf && isFile(join(checkpoint.directory, POOLING_FOLDER, "config.json"))) ||
     ENCODER_ONLY.has(checkpoint.modelType) ||
     EMBEDDING_ARCHITECTURE.test(architecture) ||
     isBidirectionalDecoder(checkpoint, architecture);

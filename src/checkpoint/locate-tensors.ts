@@ -1,6 +1,7 @@
 import { existsSync, readdirSync } from "node:fs";
 import { basename, join } from "node:path";
 import { z } from "zod";
+import { SINGLE_WEIGHTS, WEIGHTS_INDEX } from "../hub/file-names.ts";
 import { CheckpointError } from "./error.ts";
 import { readJson } from "./json-file.ts";
 import { isFile } from "./regular-file.ts";
@@ -10,8 +11,6 @@ import type { TensorLocation } from "./tensor-files.ts";
 /** A tensor as a header describes it. */
 export interface FileTensor extends TensorLocation, StoredTensor {}
 
-const SINGLE_FILE = "model.safetensors";
-const INDEX_FILE = "model.safetensors.index.json";
 const SHARD = /^model-\d+-of-\d+\.safetensors$/;
 
 const indexSchema = z.looseObject({ weight_map: z.record(z.string(), z.string()) });
@@ -21,14 +20,14 @@ const indexSchema = z.looseObject({ weight_map: z.record(z.string(), z.string())
  * a file that is missing, damaged, or contradicts another one.
  */
 export function locateTensors(directory: string): Map<string, FileTensor> {
-  const index = join(directory, INDEX_FILE);
+  const index = join(directory, WEIGHTS_INDEX);
   const shardOf = isFile(index) ? readJson(index, indexSchema).weight_map : undefined;
-  const single = join(directory, SINGLE_FILE);
+  const single = join(directory, SINGLE_WEIGHTS);
   const isSingle = isFile(single);
   const listed = shardOf ? [...new Set(Object.values(shardOf))] : [];
-  if (isSingle && shardOf && listed.some((shard) => shard !== SINGLE_FILE)) {
+  if (isSingle && shardOf && listed.some((shard) => shard !== SINGLE_WEIGHTS)) {
     throw new CheckpointError(
-      `${index} lists other files than ${SINGLE_FILE} beside it; remove the one that is not of this model`,
+      `${index} lists other files than ${SINGLE_WEIGHTS} beside it; remove the one that is not of this model`,
     );
   }
   requireNoStrays(directory, listed);
@@ -42,7 +41,7 @@ function requireNoStrays(directory: string, listed: readonly string[]): void {
   const stray = namesIn(directory).find((name) => SHARD.test(name) && !listed.includes(name));
   if (stray === undefined) return;
   throw new CheckpointError(
-    `${join(directory, stray)} is in no ${INDEX_FILE}; download that file again, or remove the shard if it is not of this model`,
+    `${join(directory, stray)} is in no ${WEIGHTS_INDEX}; download that file again, or remove the shard if it is not of this model`,
   );
 }
 
@@ -59,7 +58,7 @@ function locateListed(
     }
     if (!isFile(file)) {
       throw new CheckpointError(
-        `${file} is missing, but ${INDEX_FILE} lists it; download it again`,
+        `${file} is missing, but ${WEIGHTS_INDEX} lists it; download it again`,
       );
     }
     shards.set(shard, locate(file));
@@ -107,7 +106,7 @@ function explainAbsence(directory: string): string {
   if (pickled !== undefined) {
     return `${join(directory, pickled)} is a pickle file, which is not read because loading it can run code; convert it to model.safetensors`;
   }
-  return `${join(directory, SINGLE_FILE)} is missing; download the model in the safetensors format`;
+  return `${join(directory, SINGLE_WEIGHTS)} is missing; download the model in the safetensors format`;
 }
 
 function namesIn(directory: string): readonly string[] {

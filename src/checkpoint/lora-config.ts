@@ -1,10 +1,9 @@
 import { join } from "node:path";
 import { z } from "zod";
+import { ADAPTER_CONFIG } from "../hub/file-names.ts";
 import { CheckpointError } from "./error.ts";
 import { readJson } from "./json-file.ts";
 import { isFile, statOf } from "./regular-file.ts";
-
-export const ADAPTER_CONFIG = "adapter_config.json";
 
 /** Whether a directory holds an adapter of another model instead of a whole one; a GGUF file is none. */
 export function isAdapter(path: string): boolean {

@@ -1,11 +1,10 @@
 import { join } from "node:path";
 import * as mx from "../../ffi/index.ts";
 import type { Tensor } from "../../ffi/index.ts";
+import { ADAPTER_WEIGHTS } from "../hub/file-names.ts";
 import { CheckpointError } from "./error.ts";
 import { type LoraSettings, readLoraConfig } from "./lora-config.ts";
 import { readSafetensorsHeader, type StoredTensor } from "./safetensors-header.ts";
-
-const ADAPTER_FILE = "adapter_model.safetensors";
 
 /** What peft puts in front of the names of the base, and within those of layers that it wraps. */
 const WRAPPERS = /^base_model\.model\.|\.base_layer(?=\.)|\.modules_to_save\.default(?=\.)/g;
@@ -34,7 +33,7 @@ export class LoraAdapter {
 
   /** Nothing of the tensors is read yet. Throws CheckpointError naming a setting or a tensor that is not known. */
   constructor(directory: string) {
-    this.path = join(directory, ADAPTER_FILE);
+    this.path = join(directory, ADAPTER_WEIGHTS);
     this.#settings = readLoraConfig(directory);
     this.headers = readSafetensorsHeader(this.path);
     for (const name of this.headers.keys()) this.#sort(name);

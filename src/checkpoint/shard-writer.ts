@@ -2,6 +2,7 @@ import { renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import * as mx from "../../ffi/index.ts";
 import type { Tensor } from "../../ffi/index.ts";
+import { SINGLE_WEIGHTS, WEIGHTS_INDEX } from "../hub/file-names.ts";
 
 /** As mlx-lm makes them. */
 const MAX_SHARD_BYTES = 5e9;
@@ -37,9 +38,7 @@ export class ShardWriter {
     if (this.#pending.size > 0) this.#flush();
     const count = this.#shards.length;
     const finalName = (shard: number) =>
-      count === 1
-        ? "model.safetensors"
-        : `model-${padded(shard + 1)}-of-${padded(count)}.safetensors`;
+      count === 1 ? SINGLE_WEIGHTS : `model-${padded(shard + 1)}-of-${padded(count)}.safetensors`;
     this.#shards.forEach((_, shard) => {
       renameSync(this.#path(shard), join(this.#directory, finalName(shard)));
     });
@@ -69,7 +68,7 @@ export class ShardWriter {
       metadata: { total_size: this.#totalBytes },
       weight_map: Object.fromEntries(places),
     };
-    const path = join(this.#directory, "model.safetensors.index.json");
+    const path = join(this.#directory, WEIGHTS_INDEX);
     writeFileSync(path, `${JSON.stringify(index, null, 4)}\n`);
   }
 

@@ -1,9 +1,8 @@
 import { join } from "node:path";
 import { z } from "zod";
+import { ADAPTER_CONFIG } from "./file-names.ts";
 import { jsonOf } from "./json-text.ts";
 import { readText } from "./text-file.ts";
-
-const ADAPTER_CONFIG = "adapter_config.json";
 
 const configFile = z.looseObject({
   base_model_name_or_path: z.string().min(1),

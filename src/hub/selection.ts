@@ -1,5 +1,12 @@
 /** Which files of a repository a model needs: not its exports to other runtimes, its pictures or its training logs. */
 import { z } from "zod";
+import {
+  ADAPTER_CONFIG,
+  ADAPTER_WEIGHTS,
+  POOLING_FOLDER,
+  SINGLE_WEIGHTS,
+  WEIGHTS_INDEX,
+} from "./file-names.ts";
 import { chooseGguf, ggufModels } from "./gguf-choice.ts";
 import { jsonOf } from "./json-text.ts";
 import type { StoredFile } from "./manifest.ts";
@@ -19,21 +26,17 @@ const NEEDED = new Set([
   "generation_config.json",
   "preprocessor_config.json",
   "processor_config.json",
-  "adapter_config.json",
-  "adapter_model.safetensors",
+  ADAPTER_CONFIG,
+  ADAPTER_WEIGHTS,
   "artifact.metadata",
 ]);
 const SENTENCE_CONFIG = /^sentence_[\w-]+_config\.json$/;
 
-const SINGLE_WEIGHTS = "model.safetensors";
-const SHARD = /^model-\d{5}-of-\d{5}\.safetensors$|^model\.safetensors\.index\.json$/;
+const SHARD = /^model-\d{5}-of-\d{5}\.safetensors$/;
 const PICKLE = /^(pytorch_model.*|model)\.(bin|pt|pth)$/;
 
 /** Older vocabularies, for a folder without tokenizer.json. */
 const VOCABULARY = /^(vocab\.(txt|json)|merges\.txt|(spiece|tokenizer|sentencepiece\.bpe)\.model)$/;
-
-/** Where the pooling lies in repositories without modules.json. */
-const POOLING_FOLDER = "1_Pooling";
 
 const modulesFile = z.array(z.looseObject({ path: z.string().default("") }));
 
@@ -116,13 +119,17 @@ function neededOf(group: readonly FolderFile[]): StoredFile[] {
     NEEDED.has(name) ||
     SENTENCE_CONFIG.test(name) ||
     name === SINGLE_WEIGHTS ||
-    (SHARD.test(name) && !has(SINGLE_WEIGHTS)) ||
+    (isOfShards(name) && !has(SINGLE_WEIGHTS)) ||
     (VOCABULARY.test(name) && !has("tokenizer.json"));
   return group.filter(isNeeded).map(({ path, sizeBytes, oid }) => ({ path, sizeBytes, oid }));
 }
 
 function isWeights({ name }: FolderFile): boolean {
-  return name === SINGLE_WEIGHTS || name === "adapter_model.safetensors" || SHARD.test(name);
+  return name === SINGLE_WEIGHTS || name === ADAPTER_WEIGHTS || isOfShards(name);
+}
+
+function isOfShards(name: string): boolean {
+  return name === WEIGHTS_INDEX || SHARD.test(name);
 }
 
 function isPickle({ name }: FolderFile): boolean {

@@ -10,12 +10,13 @@ import {
 } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { exclusively } from "./exclusive.ts";
+import { ADAPTER_CONFIG } from "./file-names.ts";
 import { chooseGguf, ggufModels, matching } from "./gguf-choice.ts";
 import { readManifest } from "./manifest.ts";
 import type { ModelName } from "./model-name.ts";
 
 /** Of a checkpoint, of one whose files lie in folders, of an adapter. */
-const CONFIG_FILES = ["config.json", "modules.json", "adapter_config.json"];
+const CONFIG_FILES = ["config.json", "modules.json", ADAPTER_CONFIG];
 const SHORTEST_COMMIT = 7;
 
 /**

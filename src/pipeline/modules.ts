@@ -9,6 +9,7 @@ import type { LateInteractionSettings } from "../checkpoint/late-interaction.ts"
 import type { ModuleEntry } from "../checkpoint/modules.ts";
 import { isFile } from "../checkpoint/regular-file.ts";
 import { Weights, type WeightsOptions } from "../checkpoint/weights.ts";
+import { POOLING_FOLDER } from "../hub/file-names.ts";
 import { linear, type LinearShape } from "../nn/linear.ts";
 import { type Feature, loadDense } from "./dense.ts";
 import { ggufChain } from "./gguf-chain.ts";
@@ -36,9 +37,6 @@ export interface ModuleChain {
   /** [N, H] f32 -> [B, outputSize] f32, or [N, outputSize] without pooling, before a closing Normalize. */
   forward(hidden: Tensor, rows: PooledRows): Tensor;
 }
-
-/** Folder of the Pooling module in repositories that lack modules.json. */
-const POOLING_FOLDER = "1_Pooling";
 
 /**
  * Builds the chain that modules.json lists, in its order; without that file the pooling of 1_Pooling or the family,
