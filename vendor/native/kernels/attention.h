@@ -125,7 +125,6 @@ MLXCEL_INLINE void packValues(const AttentionTask &task, const KeyRange &block, 
 MLXCEL_INLINE float weigh(float *scores, const KeyRange &seen, const KeyRange &whole,
                           float maximum_) {
   for (long i = whole.first; i < seen.first; i++) scores[i] = 0;
-  for (long i = seen.last; i < whole.last; i++) scores[i] = 0;
   Vec sum{};
   long i = seen.first;
   for (; i + kLanes <= seen.last; i += kLanes) {
@@ -134,11 +133,11 @@ MLXCEL_INLINE float weigh(float *scores, const KeyRange &seen, const KeyRange &w
     sum += weight;
   }
   if (i < seen.last) {
-    const long left = seen.last - i;
-    const Vec weight = exp2OfNegative(loadPart(scores + i, left) - maximum_);
-    storePart(scores + i, weight, left);
-    sum += loadPart(scores + i, left);
+    const Vec weight = firstLanes(exp2OfNegative(load(scores + i) - maximum_), seen.last - i, 0);
+    store(scores + i, weight);
+    sum += weight;
   }
+  for (i = seen.last; i < whole.last; i++) scores[i] = 0;
   return sumOfLanes(sum);
 }
 
@@ -154,9 +153,9 @@ MLXCEL_INLINE float largest(const float *scores, const KeyRange &seen, float sta
   Vec best = broadcast(start);
   long i = seen.first;
   for (; i + kLanes <= seen.last; i += kLanes) best = maximum(load(scores + i), best);
-  float result = maximumOfLanes(best);
-  for (; i < seen.last; i++) result = scores[i] > result ? scores[i] : result;
-  return result;
+  if (i < seen.last)
+    best = maximum(firstLanes(load(scores + i), seen.last - i, start), best);
+  return maximumOfLanes(best);
 }
 
 /// Adds the keys of `block`, which are packed, to the sums of a tile of queries of one head.
@@ -178,9 +177,12 @@ MLXCEL_INLINE void attendTile(const AttentionTask &task, const Workspace &space,
         q[d] * (task.scale * kLog2E);
   }
   const Product multiply = productOf<MultiplyAdd, false>(rows);
-  for (long key = start; key < tile.last; key += kTileColumns)
-    multiply(head_dim, space.query, head_dim, space.keys + key * space.depth, kTileColumns,
-             space.scores + key, kScoreStride);
+  const Product multiplyFew = productOf<MultiplyAdd, false, 1>(rows);
+  for (long key = start; key < tile.last; key += kTileColumns) {
+    const Product score = tile.last - key > kLanes ? multiply : multiplyFew;
+    score(head_dim, space.query, head_dim, space.keys + key * space.depth, kTileColumns,
+          space.scores + key, kScoreStride);
+  }
 
   const long place = head * (task.last_query - task.first_query) + first - task.first_query;
   float corrections[kTileRows];

@@ -67,6 +67,13 @@ MLXCEL_INLINE Vec multiplyAdd(Vec a, Vec b, Vec c) {
 #endif
 }
 
+/// The first `count` elements of x, `other` behind them.
+MLXCEL_INLINE Vec firstLanes(Vec x, long count, float other) {
+  IntVec lanes;
+  for (int i = 0; i < kLanes; i++) lanes[i] = i;
+  return select(lanes < (int32_t)count, x, broadcast(other));
+}
+
 /// The first `count` elements, zeros behind them.
 MLXCEL_INLINE Vec loadPart(const float *from, long count) {
   Vec x{};
@@ -79,6 +86,9 @@ MLXCEL_INLINE void storePart(float *to, Vec x, long count) {
 }
 
 MLXCEL_INLINE float sumOfLanes(Vec x) {
+#if defined(__AVX512F__)
+  return _mm512_reduce_add_ps((__m512)x);
+#endif
   float lanes[kLanes];
   store(lanes, x);
   for (int width = kLanes / 2; width > 0; width /= 2)
@@ -87,6 +97,9 @@ MLXCEL_INLINE float sumOfLanes(Vec x) {
 }
 
 MLXCEL_INLINE float maximumOfLanes(Vec x) {
+#if defined(__AVX512F__)
+  return _mm512_reduce_max_ps((__m512)x);
+#endif
   float lanes[kLanes];
   store(lanes, x);
   for (int width = kLanes / 2; width > 0; width /= 2)
