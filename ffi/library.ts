@@ -54,13 +54,21 @@ function openMlx(path: string): Callable<typeof mlxTable> {
   }
 }
 
-/** A table of our own build, or undefined where the library is another build of mlx-c. */
+/**
+ * A table of our own build, or undefined where the library is another build of mlx-c. Throws where it has some of the
+ * symbols: without the others models would run, several times slower.
+ */
 function openOwn<Table extends SymbolTable>(
   path: string,
   table: Table,
 ): Callable<Table> | undefined {
-  const present = Object.keys(table).every((symbol) => symbolAddress(path, symbol) !== 0);
-  return present ? open(path, table) : undefined;
+  const symbols = Object.keys(table);
+  const missing = symbols.filter((symbol) => symbolAddress(path, symbol) === 0);
+  if (missing.length === symbols.length) return undefined;
+  if (missing.length === 0) return open(path, table);
+  throw new LibraryError(
+    `native library ${path} is of another version (it lacks ${missing[0]}): run npm start once to rebuild it`,
+  );
 }
 
 export const libcPath = process.platform === "darwin" ? "/usr/lib/libSystem.B.dylib" : "libc.so.6";

@@ -1,9 +1,18 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { suffix } from "bun:ffi";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { fixture } from "../../test/fixtures/fixtures.ts";
+import { run } from "../../test/server.ts";
 import { LibraryError } from "./library-error.ts";
 import { findLibrary } from "./library.ts";
 
@@ -27,6 +36,27 @@ describe("the native library", () => {
     );
   });
 });
+
+test.skipIf(process.platform !== "linux")(
+  "a build of ours that lacks a kernel is refused: models would run without any (skipped: no kernels)",
+  async () => {
+    const path = findLibrary({});
+    const folder = join(empty, "stale");
+    mkdirSync(folder);
+    for (const name of readdirSync(dirname(path))) {
+      if (name.includes(".so")) symlinkSync(join(dirname(path), name), join(folder, name));
+    }
+    const stale = join(folder, basename(path));
+    rmSync(stale);
+    const library = readFileSync(path).toString("latin1");
+    writeFileSync(stale, library.replaceAll("\0mlxcel_rope\0", "\0mlxcel_ropf\0"), "latin1");
+    const { exitCode, stderr } = await run(["doctor"], { MLXCEL_MLXC_PATH: stale });
+    expect(exitCode).toBe(1);
+    expect(stderr).toContain(
+      `${stale} is of another version (it lacks mlxcel_rope): run npm start`,
+    );
+  },
+);
 
 describe("on a system that is too old, before a native file is opened", () => {
   const oldSystem = join(empty, "old-system.ts");
