@@ -47,6 +47,8 @@ export async function writeExecutable(bundle: Bundle): Promise<void> {
       // No bytecode: what one system has made crashed on others before, and a Mac is not here to try.
       minify: { whitespace: true, syntax: true },
       naming: { asset: "[name].[ext]" },
+      // its errors are worth more than that of the call
+      throw: false,
       plugins: [embedExecutable(bundle, licensesFile), loadSharpFromSet(bundle.files)],
       compile: {
         target: `bun-${bundle.target}`,

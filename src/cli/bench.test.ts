@@ -228,7 +228,8 @@ describe("refused in one line", () => {
 async function refused(args: readonly string[], code: number, words: readonly string[]) {
   const exit = await mlxcel(["bench", ...args]);
   expect({ code: exit.code, stdout: exit.stdout }).toEqual({ code, stdout: "" });
-  const remarks = /^mlxcel: (target .* is left out|target .*: largest difference|.* reads at most \d+)/;
+  const remarks =
+    /^mlxcel: (target .* is left out|target .*: largest difference|.* reads at most \d+)/;
   const lines = exit.stderr.trimEnd().split("\n");
   const errors = lines.filter((line) => !remarks.test(line));
   expect(errors).toHaveLength(1);

@@ -13,11 +13,11 @@ const FILE = process.platform === "darwin" ? "libmlxc.dylib" : "libmlxc.so";
 
 /**
  * The folder of the pinned native set: unpacked from the executable, or what the first `npm start` has put under
- * vendor/lib.
+ * vendor/lib. Executables look for sharp's addon there, too (vendor/bundle.ts).
  *
  * @throws LibraryError when the system is too old for the set, or it cannot be unpacked
  */
-function nativeFolder(env: Environment): string {
+export function nativeFolder(env: Environment): string {
   const problem = systemProblem(thisSystem(), lock.platforms);
   if (problem !== undefined) throw new LibraryError(problem);
   return executable
