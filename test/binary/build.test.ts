@@ -15,7 +15,7 @@ beforeAll(async () => {
 
 test("the build prints the sizes of the file and of what is inside", async () => {
   const printed = await builtExecutable();
-  expect(printed).toMatch(/libmlxc\.so: \d+\.\d MB, \d+\.\d MB inside\n/);
+  expect(printed).toMatch(/libmlxc\.so: \d+\.\d MB, \d+\.\d [kM]B inside\n/);
   expect(printed).toMatch(/mlxcel: \d+\.\d MB\n$/);
 });
 
