@@ -71,6 +71,23 @@ describe("a full queue", () => {
   });
 });
 
+test("by default 8 requests may wait; what comes beyond is refused at once", async () => {
+  await using server = await startServer(MODEL);
+  const running = await keepBusy(server, load);
+  // a batch that has just ended takes the waiting ones with it: so many do not fit twice
+  const crowd = Array.from({ length: 40 }, () => server.post("/v1/embeddings", load.small));
+  const answers = await Promise.all(crowd);
+  const refused = answers.filter(({ status }) => status === 503);
+  expect(refused.length).toBeGreaterThan(0);
+  for (const answer of refused) {
+    expect((await refusalOf(answer)).message).toContain("(8 requests wait)");
+  }
+  const served = answers.filter(({ status }) => status === 200);
+  expect(served.length).toBeGreaterThanOrEqual(8);
+  expect(served.length + refused.length).toBe(answers.length);
+  await running.abort();
+});
+
 describe("clients that leave", () => {
   test("free the worker, the queue and the memory", async () => {
     await using server = await startServer([...MODEL, "--embedding-queue-depth", "4"]);
