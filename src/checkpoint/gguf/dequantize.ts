@@ -122,39 +122,30 @@ function scaleAndMinimum(blocks: Uint8Array, at: number, group: number): readonl
   ];
 }
 
-/** d f16, dmin f16, 12 bytes of scales and minimums, 128 bytes: each 32 hold two groups, low nibbles first. */
-const q4_k: DecodeBlock = (blocks, at, out, to) => {
-  const d = half(blocks, at);
-  const dmin = half(blocks, at + 2);
-  for (let group = 0; group < 8; group++) {
-    const [s, m] = scaleAndMinimum(blocks, at + 4, group);
-    const scale = d * s;
-    const minimum = dmin * m;
-    const from = at + 16 + (group >> 1) * 32;
-    const shift = (group & 1) * 4;
-    for (let i = 0; i < 32; i++) {
-      out[to + group * 32 + i] = scale * ((blocks[from + i]! >> shift) & 15) - minimum;
+/**
+ * d f16, dmin f16, 12 bytes of scales and minimums; in Q5_K (`fifths` 1) 32 bytes of fifth bits, bit g of byte i
+ * belonging to value i of group g; 128 bytes, each 32 of which hold two groups, low nibbles first.
+ */
+const nibblesInGroups =
+  (fifths: 0 | 1): DecodeBlock =>
+  (blocks, at, out, to) => {
+    const d = half(blocks, at);
+    const dmin = half(blocks, at + 2);
+    for (let group = 0; group < 8; group++) {
+      const [s, m] = scaleAndMinimum(blocks, at + 4, group);
+      const scale = d * s;
+      const minimum = dmin * m;
+      const from = at + 16 + fifths * 32 + (group >> 1) * 32;
+      const shift = (group & 1) * 4;
+      for (let i = 0; i < 32; i++) {
+        const fifth = (blocks[at + 16 + i]! >> group) & fifths;
+        const value = ((blocks[from + i]! >> shift) & 15) | (fifth << 4);
+        out[to + group * 32 + i] = scale * value - minimum;
+      }
     }
-  }
-};
-
-/** As Q4_K, with 32 bytes of fifth bits before the nibbles: bit g of byte i belongs to value i of group g. */
-const q5_k: DecodeBlock = (blocks, at, out, to) => {
-  const d = half(blocks, at);
-  const dmin = half(blocks, at + 2);
-  for (let group = 0; group < 8; group++) {
-    const [s, m] = scaleAndMinimum(blocks, at + 4, group);
-    const scale = d * s;
-    const minimum = dmin * m;
-    const from = at + 48 + (group >> 1) * 32;
-    const shift = (group & 1) * 4;
-    for (let i = 0; i < 32; i++) {
-      const fifth = (blocks[at + 16 + i]! >> group) & 1;
-      const value = ((blocks[from + i]! >> shift) & 15) | (fifth << 4);
-      out[to + group * 32 + i] = scale * value - minimum;
-    }
-  }
-};
+  };
+const q4_k = nibblesInGroups(0);
+const q5_k = nibblesInGroups(1);
 
 /** 128 bytes of nibbles, 64 bytes of upper two bits, 16 int8 scales for groups of 16, d f16. */
 const q6_k: DecodeBlock = (blocks, at, out, to) => {
