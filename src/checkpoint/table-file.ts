@@ -22,6 +22,7 @@ const SMALLEST_TABLE_BYTES = 1 << 20;
 export class TableFile {
   readonly #file: OpenFile;
   readonly #place: TablePlace;
+  #room = new Float32Array();
 
   /** Throws CheckpointError where the file cannot be opened. */
   constructor(place: TablePlace) {
@@ -35,16 +36,23 @@ export class TableFile {
    */
   take(indices: Int32Array): Tensor {
     const { begin, width } = this.#place;
+    const values = this.#roomFor(indices.length * width);
     const rowBytes = width * Float32Array.BYTES_PER_ELEMENT;
-    return mx.written([indices.length, width], "float32", (bytes) => {
-      try {
-        indices.forEach((row, i) => {
-          this.#file.read(begin + row * rowBytes, bytes.subarray(i * rowBytes, (i + 1) * rowBytes));
-        });
-      } finally {
-        this.#requireUnchanged(); // also tells why it ended too early
-      }
-    });
+    const bytes = new Uint8Array(values.buffer);
+    try {
+      indices.forEach((row, i) => {
+        this.#file.read(begin + row * rowBytes, bytes.subarray(i * rowBytes, (i + 1) * rowBytes));
+      });
+    } finally {
+      this.#requireUnchanged(); // also tells why it ended too early
+    }
+    return mx.fromFloat32(values, [indices.length, width]);
+  }
+
+  /** The start of one buffer that all calls share: what they return is a copy. */
+  #roomFor(count: number): Float32Array<ArrayBuffer> {
+    if (this.#room.length < count) this.#room = new Float32Array(count);
+    return this.#room.subarray(0, count);
   }
 
   #requireUnchanged(): void {
