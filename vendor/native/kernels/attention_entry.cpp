@@ -46,6 +46,7 @@ struct Shape {
       all.bias.values += span - 1; // where query and key are the same
     }
     all.result = result;
+    all.result_stride = static_cast<long>(heads) * head_dim;
     return all;
   }
 };

@@ -55,22 +55,38 @@ Grid cut(const KernelTable &table, const LinearTask &task, long rows) {
   return grid;
 }
 
-/// All outputs for some rows, on this thread.
-void linearRows(const KernelTable &table, const LinearTask &task, long first_row, long last_row) {
-  const long panels = ceilDivide(task.outputs, table.panel_columns);
+/// The outputs of some panels for some rows, on this thread.
+void linearBlock(const KernelTable &table, const LinearTask &task, const Block &block) {
   const long step = std::max(1L, kWeightBytes / bytesOfPanel(table, task));
-  for (long panel = 0; panel < panels; panel += step)
-    table.linear(task, {first_row, last_row, panel, std::min(panel + step, panels)});
+  for (long panel = block.first_panel; panel < block.last_panel; panel += step)
+    table.linear(task, {block.first_row, block.last_row, panel,
+                        std::min(panel + step, block.last_panel)});
 }
 
-/// Rows per part where a thread does all of a row's outputs; 0 where there are too few rows for
-/// that.
-long rowsPerPart(const KernelTable &table, long rows) {
-  const long parts = kPartsPerThread * threads();
-  const long least = 2 * table.tile_rows;
-  if (rows < parts / 2 * least) return 0;
-  const long wanted = std::clamp(ceilDivide(rows, parts), least, kRowsPerPart);
-  return ceilDivide(wanted, table.tile_rows) * table.tile_rows;
+/// All outputs for the first rows, on this thread.
+void linearRows(const KernelTable &table, const LinearTask &task, long rows) {
+  linearBlock(table, task, {0, rows, 0, ceilDivide(task.outputs, table.panel_columns)});
+}
+
+/// The fewest rows of a part in which a thread does all of a row's outputs.
+long leastRows(const KernelTable &table) { return 2 * table.tile_rows; }
+
+/// Whether there are rows enough for parts in which a thread does all of a row's outputs.
+bool manyRows(const KernelTable &table, long rows) {
+  return rows >= kPartsPerThread / 2 * threads() * leastRows(table);
+}
+
+/// Where parts of rows begin and, at last, end. They are large at first, as each loads all weights,
+/// and then smaller and smaller: all threads come to an end at about the same time.
+std::vector<long> shrinkingParts(const KernelTable &table, long rows) {
+  std::vector<long> bounds{0};
+  while (bounds.back() < rows) {
+    const long left = rows - bounds.back();
+    const long share = std::clamp(left / (2 * threads()), leastRows(table), kRowsPerPart);
+    const long size = ceilDivide(share, table.tile_rows) * table.tile_rows;
+    bounds.push_back(left < size + table.tile_rows ? rows : bounds.back() + size);
+  }
+  return bounds;
 }
 
 Matrix at(const Matrix &matrix, long row, long column) {
@@ -106,7 +122,7 @@ void attendQueries(const KernelTable &table, const RaggedAttention &all, const Q
   if (all.bias.values) task.bias.values += kv_head * group * all.bias.stride;
   task.first_query = range.first;
   task.last_query = range.last;
-  task.result_stride = all.heads * all.head_dim;
+  task.result_stride = all.result_stride;
   task.result = all.result + range.start * task.result_stride + column;
   table.attention(task);
 }
@@ -183,8 +199,7 @@ void runAttention(const KernelTable &table, const RaggedAttention &all) {
 void runLinearPair(const KernelTable &table, const LinearTask &first, const LinearTask &second,
                    long rows,
                    const Norm *norm) {
-  const long step = rowsPerPart(table, rows);
-  if (step == 0) {
+  if (!manyRows(table, rows)) {
     LinearTask inner = first, outer = second;
     inner.result = threadScratch(Scratch::schedule, rows * inner.outputs);
     outer.x = {inner.result, inner.outputs};
@@ -192,73 +207,132 @@ void runLinearPair(const KernelTable &table, const LinearTask &first, const Line
     runLinear(table, outer, rows, norm);
     return;
   }
-  parallelFor(ceilDivide(rows, step), [&](long part) {
-    const long row = part * step;
-    const long count = std::min(step, rows - row);
+  const std::vector<long> bounds = shrinkingParts(table, rows);
+  parallelFor(static_cast<long>(bounds.size()) - 1, [&](long part) {
+    const long row = bounds[part];
+    const long count = bounds[part + 1] - row;
     LinearTask inner = first;
     inner.x = at(first.x, row, 0);
     inner.result = threadScratch(Scratch::schedule, count * inner.outputs);
-    linearRows(table, inner, 0, count);
+    linearRows(table, inner, count);
     LinearTask outer = second;
     outer.x = {inner.result, inner.outputs};
     outer.result += row * outer.outputs;
     if (outer.residual) outer.residual += row * outer.outputs;
-    linearRows(table, outer, 0, count);
+    linearRows(table, outer, count);
     if (norm) table.norm(*norm, outer.result, count, outer.outputs, outer.result);
   });
 }
 
-void runSelfAttention(const KernelTable &table, const LinearTask &qkv,
-                      const RaggedAttention &attention) {
-  struct Part {
-    long first_row, last_row;
-    long start, tokens;
-  };
-  long total = 0;
-  for (long row = 0; row < attention.rows; row++) total += attention.lengths[row];
-  // Whole rows of tokens, as many as make a good part.
-  std::vector<Part> parts;
-  const long wanted = rowsPerPart(table, total);
+namespace {
+
+/// What one thread takes from the projections to the result.
+struct AttentionPart {
+  long first_row, last_row;
+  long start, tokens;
+  long first_head, heads;
+};
+
+/// Into how many groups, at most `wanted`, heads can be put evenly, each of whole panels of its
+/// projections; 0 where they cannot.
+long headGroups(const KernelTable &table, const RaggedAttention &attention, long wanted) {
+  for (long groups = std::clamp(wanted, 1L, attention.heads); groups > 0; groups--) {
+    const long columns = attention.heads / groups * attention.head_dim;
+    if (attention.heads % groups == 0 && columns % table.panel_columns == 0) return groups;
+  }
+  return 0;
+}
+
+/// Whole rows of tokens, as many as make a good part, each for some of the heads; the largest
+/// first, so that all threads come to an end at about the same time. Too few where there is no way
+/// to cut.
+std::vector<AttentionPart> attentionParts(const KernelTable &table,
+                                          const RaggedAttention &attention, long tokens) {
+  const long wanted = kPartsPerThread * threads();
+  const long size = std::clamp(tokens / wanted, leastRows(table), kRowsPerPart);
+  std::vector<AttentionPart> whole;
   long start = 0;
   for (long row = 0; row < attention.rows; row++) {
-    const long tokens = attention.lengths[row];
-    if (parts.empty() || parts.back().tokens + tokens > wanted) parts.push_back({row, row, start,
-        0});
-    parts.back().last_row = row + 1;
-    parts.back().tokens += tokens;
-    start += tokens;
+    const long length = attention.lengths[row];
+    if (whole.empty() || whole.back().tokens + length > size)
+      whole.push_back({row, row, start, 0, 0, 0});
+    whole.back().last_row = row + 1;
+    whole.back().tokens += length;
+    start += length;
   }
-  const long width = attention.heads * attention.head_dim;
-  const long kv_width = attention.kv_heads * attention.head_dim;
-  const auto split = [&](RaggedAttention &of, const float *product) {
-    of.q = {product, qkv.outputs};
-    of.k = {product + width, qkv.outputs};
-    of.v = {product + width + kv_width, qkv.outputs};
+  const long count = static_cast<long>(whole.size());
+  const long groups = headGroups(table, attention, ceilDivide(2 * wanted, count));
+  std::vector<AttentionPart> parts;
+  for (long group = 0; group < groups; group++)
+    for (AttentionPart part : whole) {
+      part.heads = attention.heads / groups;
+      part.first_head = group * part.heads;
+      parts.push_back(part);
+    }
+  std::stable_sort(
+      parts.begin(), parts.end(),
+      [](const AttentionPart &a, const AttentionPart &b) { return a.tokens > b.tokens; });
+  return parts;
+}
+
+/// The outputs from `first` on, which begins a panel.
+LinearTask outputsOf(const KernelTable &table, const LinearTask &task, long first, long outputs) {
+  LinearTask some = task;
+  some.outputs = outputs;
+  some.weights.packed += first * ceilDivide(task.inputs, table.element_inputs);
+  if (some.weights.bias) some.weights.bias += first;
+  return some;
+}
+
+void runAttentionPart(const KernelTable &table, const LinearTask &qkv,
+                      const RaggedAttention &attention, const AttentionPart &part) {
+  const long columns = part.heads * attention.head_dim;
+  const long first = part.first_head * attention.head_dim;
+  float *const products = threadScratch(Scratch::schedule, 3 * part.tokens * columns);
+  const auto project = [&](long which) {
+    const long column = which * attention.heads * attention.head_dim + first;
+    LinearTask own = outputsOf(table, qkv, column, columns);
+    own.x = at(qkv.x, part.start, 0);
+    own.result = products + which * part.tokens * columns;
+    linearRows(table, own, part.tokens);
+    return Matrix{own.result, columns};
   };
-  if (wanted == 0 || static_cast<long>(parts.size()) < kPartsPerThread / 2 * threads()) {
-    LinearTask whole = qkv;
-    whole.result = threadScratch(Scratch::schedule, total * qkv.outputs);
-    runLinear(table, whole, total, nullptr);
-    RaggedAttention all = attention;
-    split(all, whole.result);
-    runAttention(table, all);
+  RaggedAttention own = attention;
+  own.q = project(0);
+  own.k = project(1);
+  own.v = project(2);
+  own.heads = own.kv_heads = part.heads;
+  own.result += part.start * attention.result_stride + first;
+  if (own.bias.values) own.bias.values += part.first_head * own.bias.stride;
+  long token = 0;
+  for (long row = part.first_row; row < part.last_row; token += attention.lengths[row++])
+    forQueryRanges(table, own, row, token, [&](const QueryRange &range) {
+      for (long head = 0; head < part.heads; head++) attendQueries(table, own, range, head);
+    });
+}
+
+} // namespace
+
+void runSelfAttention(const KernelTable &table, const LinearTask &qkv,
+                      const RaggedAttention &attention) {
+  long total = 0;
+  for (long row = 0; row < attention.rows; row++) total += attention.lengths[row];
+  std::vector<AttentionPart> parts;
+  if (manyRows(table, total)) parts = attentionParts(table, attention, total);
+  if (static_cast<long>(parts.size()) >= kPartsPerThread / 2 * threads()) {
+    parallelFor(static_cast<long>(parts.size()),
+                [&](long index) { runAttentionPart(table, qkv, attention, parts[index]); });
     return;
   }
-  parallelFor(static_cast<long>(parts.size()), [&](long index) {
-    const Part &part = parts[index];
-    LinearTask own = qkv;
-    own.x = at(qkv.x, part.start, 0);
-    own.result = threadScratch(Scratch::schedule, part.tokens * qkv.outputs);
-    linearRows(table, own, 0, part.tokens);
-    RaggedAttention rows = attention;
-    split(rows, own.result);
-    rows.result += part.start * width;
-    long token = 0;
-    for (long row = part.first_row; row < part.last_row; token += attention.lengths[row++])
-      forQueryRanges(table, rows, row, token, [&](const QueryRange &range) {
-        for (long head = 0; head < rows.kv_heads; head++) attendQueries(table, rows, range, head);
-      });
-  });
+  LinearTask whole = qkv;
+  whole.result = threadScratch(Scratch::schedule, total * qkv.outputs);
+  runLinear(table, whole, total, nullptr);
+  const long width = attention.heads * attention.head_dim;
+  RaggedAttention all = attention;
+  all.q = {whole.result, qkv.outputs};
+  all.k = {whole.result + width, qkv.outputs};
+  all.v = {whole.result + 2 * width, qkv.outputs};
+  runAttention(table, all);
 }
 
 } // namespace mlxcel

@@ -34,11 +34,12 @@ struct RaggedAttention {
   long radius;
   Matrix bias; // as in AttentionTask
   float *result; // [tokens, heads * head_dim]
+  long result_stride;
 };
 void runAttention(const KernelTable &table, const RaggedAttention &attention);
 
-/// Attention of what `qkv` yields: queries, keys and values side by side. `attention.q`, `.k` and
-/// `.v` are not read.
+/// Attention of what `qkv` yields: queries, keys and values of as many heads each, side by side.
+/// `attention.q`, `.k` and `.v` are not read, and there is no past.
 void runSelfAttention(const KernelTable &table, const LinearTask &qkv,
                       const RaggedAttention &attention);
 
