@@ -17,7 +17,7 @@ mx::array packedWeights(const mx::array &weight, mx::Stream stream) {
   const auto body = [&table, inputs, outputs](const auto &in, float *result) {
     packWeights(table, in[0].floats(), inputs, outputs, result);
   };
-  return kernelArray({"mlxcel_pack", Rows::dense, body}, {(outputs + columns - 1) / columns,
+  return kernelArray({"mlxcel_pack", Rows::dense, body, kAbsent, Lifetime::lasting}, {(outputs + columns - 1) / columns,
                                                           (inputs + each - 1) / each, columns},
                      stream, {weight});
 }

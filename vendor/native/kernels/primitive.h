@@ -30,6 +30,9 @@ enum class Rows { dense, strided };
 /// The place of an input that does not exist.
 constexpr int kAbsent = -1;
 
+/// How long a result is needed: until the next kernels have read it, or as long as its model.
+enum class Lifetime { brief, lasting };
+
 struct Kernel {
   const char *name;
   Rows rows;
@@ -37,6 +40,7 @@ struct Kernel {
   /// An input of the shape of the result whose memory the result may take over, once nobody else
   /// needs it.
   int reusable = kAbsent;
+  Lifetime lifetime = Lifetime::brief;
 };
 
 /// An f32 array that the kernel computes from the inputs.
