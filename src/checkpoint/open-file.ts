@@ -25,14 +25,14 @@ export class OpenFile implements Disposable {
     return size !== this.size || mtimeMs !== this.#modifiedAtMs;
   }
 
-  /** Fills `target` with what lies at `position`. */
-  read(position: number, target: Uint8Array): void {
-    for (let filled = 0; filled < target.length;) {
-      const wanted = target.length - filled;
-      const count = readSync(this.#descriptor, target, filled, wanted, position + filled);
+  /** Fills `target`, or its bytes from `first` up to `last`, with what lies at `position`. */
+  read(position: number, target: Uint8Array, first = 0, last = target.length): void {
+    for (let filled = first; filled < last;) {
+      const wanted = last - filled;
+      const count = readSync(this.#descriptor, target, filled, wanted, position + filled - first);
       if (count === 0) {
         throw new CheckpointError(
-          `${this.path} is damaged or incomplete: it ends before byte ${position + target.length}; download it again`,
+          `${this.path} is damaged or incomplete: it ends before byte ${position + last - first}; download it again`,
         );
       }
       filled += count;

@@ -41,7 +41,7 @@ export class TableFile {
     const bytes = new Uint8Array(values.buffer);
     try {
       indices.forEach((row, i) => {
-        this.#file.read(begin + row * rowBytes, bytes.subarray(i * rowBytes, (i + 1) * rowBytes));
+        this.#file.read(begin + row * rowBytes, bytes, i * rowBytes, (i + 1) * rowBytes);
       });
     } finally {
       this.#requireUnchanged(); // also tells why it ended too early
