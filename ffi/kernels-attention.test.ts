@@ -155,26 +155,34 @@ describe.skipIf(!kernels).each(instructionSets)("attention for %s", (name) => {
     });
   });
 
-  test.each([
-    [[3]],
-    [[40, 1, 7]],
-    [Array.from({ length: 60 }, (_, i) => (i % 9) + 1)],
-    [[300, 200]],
-  ])("self-attention is the attention of the layer's columns: rows of %j", (lengths) => {
-    run((k) => {
-      const total = lengths.reduce((a, b) => a + b, 0);
-      const rows = { lengths: Int32Array.from(lengths), heads: 3, scale: 0.3 };
-      const x = matrix(total, 50, 1);
-      const { packed } = layer(k, 50, 3 * 60, 2);
-      const span = Math.max(...lengths);
-      const relativeBias = matrix(3, 2 * span - 1, 4);
-      const attended = rows.lengths.map((length) => Math.ceil(length / 2));
-      for (const mask of [{}, { causal: true }, { radius: 4 }, { relativeBias }, { attended }]) {
-        const [q, keys, values] = mx.split(k.linear(x, packed), 3, 1);
-        const wanted = k.attention(q!, keys!, values!, { ...rows, kvHeads: 3, ...mask });
-        const actual = k.selfAttention(x, packed, { ...rows, ...mask });
-        expect(actual.toFloat32()).toEqual(wanted.toFloat32());
-      }
+  describe.each([
+    // whole panels of the projections, for all heads only, and not even then
+    { heads: 4, headDim: 32 },
+    { heads: 4, headDim: 24 },
+    { heads: 3, headDim: 20 },
+  ])("self-attention of $heads heads of $headDim", ({ heads, headDim }) => {
+    test.each([
+      [[3]],
+      [[40, 1, 7]],
+      [Array.from({ length: 60 }, (_, i) => (i % 9) + 1)],
+      [[300, 200]],
+      [[30, 260, 90, 5]],
+    ])("is the attention of the layer's columns: rows of %j", (lengths) => {
+      run((k) => {
+        const total = lengths.reduce((a, b) => a + b, 0);
+        const rows = { lengths: Int32Array.from(lengths), heads, scale: 0.3 };
+        const x = matrix(total, 50, 1);
+        const { packed } = layer(k, 50, 3 * heads * headDim, 2);
+        const span = Math.max(...lengths);
+        const relativeBias = matrix(heads, 2 * span - 1, 4);
+        const attended = rows.lengths.map((length) => Math.ceil(length / 2));
+        for (const mask of [{}, { causal: true }, { radius: 4 }, { relativeBias }, { attended }]) {
+          const [q, keys, values] = mx.split(k.linear(x, packed), 3, 1);
+          const wanted = k.attention(q!, keys!, values!, { ...rows, kvHeads: heads, ...mask });
+          const actual = k.selfAttention(x, packed, { ...rows, ...mask });
+          expect(actual.toFloat32()).toEqual(wanted.toFloat32());
+        }
+      });
     });
   });
 
