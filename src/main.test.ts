@@ -2,6 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { COMMANDS } from "./cli/commands.ts";
 import { fixture } from "../test/fixtures/fixtures.ts";
 
 const MAIN = join(import.meta.dir, "main.ts");
@@ -44,6 +45,17 @@ describe("exit code 0, text on stdout", () => {
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
     expect(stdout).toContain(flag);
     expect(stdout).not.toContain("--port");
+  });
+
+  const others = Object.keys(COMMANDS).filter((name) => name !== "serve");
+  test.each(others)("help %s and %s --help: one text, that command's own", async (name) => {
+    const [asked, flagged] = await Promise.all([mlxcel(["help", name]), mlxcel([name, "--help"])]);
+    expect(asked).toEqual({
+      stdout: expect.stringMatching(new RegExp(`^mlxcel ${name} `)),
+      stderr: "",
+      code: 0,
+    });
+    expect(flagged).toEqual(asked);
   });
 
   test("licenses: ours, when it runs from its sources", async () => {
@@ -97,6 +109,8 @@ describe("exit code 2: a wrong command line", () => {
       ["help", "pul"],
       "mlxcel: unknown command pul; did you mean pull? mlxcel --help lists the commands",
     ],
+    [["help", "pull", "rm"], "mlxcel: help takes the name of one command"],
+    [["version", "now"], 'mlxcel: unexpected argument "now"; version takes none'],
     [["pull"], "mlxcel: nothing to pull: give the name of a repository"],
     [["pull", "--json", "a/b"], "mlxcel: unknown flag --json; mlxcel pull --help lists them all"],
     [["rm"], "mlxcel: nothing to delete: give the name of a model"],

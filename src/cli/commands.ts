@@ -1,5 +1,6 @@
 import type { Environment } from "../native/environment.ts";
 import type { FlagTable } from "./flag-table.ts";
+import { UsageError } from "./usage-error.ts";
 
 /** A command that was loaded. */
 interface Command {
@@ -17,7 +18,7 @@ interface CommandEntry {
   readonly load: () => Promise<Command>;
 }
 
-/** Every command with flags, by the word that calls it. */
+/** Every command, by the word that calls it. */
 export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
   serve: {
     remark: "start the server",
@@ -105,7 +106,54 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
       return { run: completions, help: completionsHelp, table: COMPLETIONS };
     },
   },
+  help: {
+    remark: "print the help of a command",
+    async load() {
+      const { printHelp, helpOfHelp, HELP } = await import("./help-command.ts");
+      return { run: printHelp, help: helpOfHelp, table: HELP };
+    },
+  },
+  version: {
+    remark: "print the version",
+    async load() {
+      const { version, versionHelp, VERSION_COMMAND } = await import("./version-command.ts");
+      return { run: version, help: versionHelp, table: VERSION_COMMAND };
+    },
+  },
+  licenses: {
+    remark: "print the licences of everything inside",
+    async load() {
+      const { licenses, licensesHelp, LICENSES } = await import("./licenses.ts");
+      return { run: licenses, help: licensesHelp, table: LICENSES };
+    },
+  },
 };
+
+/** What users of other tools type. */
+const OTHER_NAMES: Readonly<Record<string, string>> = { ls: "list", remove: "rm" };
+
+/**
+ * The command that `word` calls.
+ *
+ * @throws UsageError where there is none, with what was probably meant
+ */
+export async function loadCommand(word: string): Promise<Command> {
+  const name = OTHER_NAMES[word] ?? word;
+  const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
+  if (!command) throw new UsageError(await unknownCommand(word));
+  return command.load();
+}
+
+async function unknownCommand(word: string): Promise<string> {
+  const { nearest } = await import("./nearest.ts");
+  const guess = nearest(word, Object.keys(COMMANDS));
+  if (!guess && process.env["npm_lifecycle_event"] === "start") {
+    // npm takes flags for its own and leaves their values
+    return `unknown command ${word}; flags of npm start come behind --, as in npm start -- --port 8080`;
+  }
+  const advice = guess ? `did you mean ${guess}?` : "to serve a model, name it with -m;";
+  return `unknown command ${word}; ${advice} mlxcel --help lists the commands`;
+}
 
 async function startServer(args: readonly string[], env: Environment): Promise<number> {
   const { parseFlags } = await import("./parse.ts");

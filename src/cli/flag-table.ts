@@ -69,6 +69,8 @@ export interface FlagTable<Schema extends z.ZodObject = z.ZodObject> {
   readonly flags: readonly Flag[];
   /** Words that belong to no flag are taken, too, such as the names that `mlxcel pull` is given. */
   readonly takesWords?: true;
+  /** What these words may be, where they are of a fixed set. */
+  readonly words?: readonly string[];
   /** Advice for a word that belongs to no flag where none is taken. */
   readonly bareWord?: string;
   /** Spellings that are taken without effect. */

@@ -1,15 +1,10 @@
 import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { COMMANDS, loadCommand } from "./commands.ts";
 import { spellings } from "./flag-table.ts";
 import { FLAGS, VARIABLES } from "./flags.ts";
-import { embedHelp } from "./embed.ts";
 import { flagsMarkdown, helpText } from "./help.ts";
-import { listHelp } from "./list.ts";
-import { pullHelp } from "./pull.ts";
-import { rerankHelp } from "./rerank.ts";
-import { rmHelp } from "./rm.ts";
-import { showHelp } from "./show.ts";
 
 test("help names every spelling of every flag", () => {
   const words = new Set(helpText(false).split(/[\s,]+/));
@@ -20,32 +15,33 @@ test("help names every spelling of every flag", () => {
   expect(missing).toEqual([]);
 });
 
-test.each([
-  ["serve", helpText],
-  ["embed", embedHelp],
-  ["rerank", rerankHelp],
-  ["pull", pullHelp],
-  ["list", listHelp],
-  ["rm", rmHelp],
-  ["show", showHelp],
-])("the help of %s fits 80 columns, with no blanks at line ends", (_, help) => {
+const names = Object.keys(COMMANDS);
+
+test.each(names)("the help of %s fits 80 columns, with no blanks at line ends", async (name) => {
+  const { help } = await loadCommand(name);
   const lines = help(false).split("\n");
   expect(lines.filter((line) => line.length > 80 || line !== line.trimEnd())).toEqual([]);
   expect(Bun.stripANSI(help(true))).toBe(help(false));
 });
 
-test.each([
-  ["embed", embedHelp],
-  ["list", listHelp],
-  ["rm", rmHelp],
-  ["show", showHelp],
-])("the help of %s ends with --help itself, below the groups that say more", (_, help) => {
-  const groups = help(false)
-    .split("\n")
-    .filter((line) => /^[A-Z]\w+$/.test(line));
-  expect(groups.at(-1)).toBe("Other");
-  expect(new Set(groups).size).toBe(groups.length);
+test.each(names)("the help of %s is its own, and the program's lists it", async (name) => {
+  const { help } = await loadCommand(name);
+  const [title = ""] = help(false).split("\n");
+  expect(title).toStartWith(name === "serve" ? "mlxcel " : `mlxcel ${name} `);
+  expect(helpText(false)).toMatch(new RegExp(`^  mlxcel .*\\b${name}\\b`, "m"));
 });
+
+test.each(names)(
+  "the help of %s ends with --help itself, below the groups that say more",
+  async (name) => {
+    const { help } = await loadCommand(name);
+    const groups = help(false)
+      .split("\n")
+      .filter((line) => /^[A-Z]\w+$/.test(line));
+    expect(groups.at(-1)).toBe("Other");
+    expect(new Set(groups).size).toBe(groups.length);
+  },
+);
 
 test("colours add nothing but colours, and only when asked for", () => {
   expect(helpText(false)).not.toContain("\u001b");

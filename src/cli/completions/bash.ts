@@ -15,17 +15,16 @@ ${commands.flatMap(valueCases).join("\n")}
   case "$name" in
 ${commands.map(wordsCase).join("\n")}
   esac
-  if [ "$COMP_CWORD" = 1 ]; then words="$words ${names.join(" ")} help version licenses"; fi
+  if [ "$COMP_CWORD" = 1 ]; then words="$words ${names.join(" ")}"; fi
   COMPREPLY=($(compgen -W "$words" -- "$word"))
 }
 complete -o default -F _mlxcel mlxcel
 `;
 }
 
-function wordsCase({ name, flags }: CompletedCommand): string {
-  const words = flags.flatMap(({ spellings }) => spellings);
-  if (name === "completions") words.push("bash", "zsh", "fish");
-  return `    ${name}) words="${words.join(" ")}" ;;`;
+function wordsCase({ name, flags, words }: CompletedCommand): string {
+  const all = [...flags.flatMap(({ spellings }) => spellings), ...words];
+  return `    ${name}) words="${all.join(" ")}" ;;`;
 }
 
 function valueCases({ name, flags }: CompletedCommand): string[] {

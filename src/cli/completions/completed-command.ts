@@ -5,6 +5,8 @@ export interface CompletedCommand {
   readonly name: string;
   readonly remark: string;
   readonly flags: readonly CompletedFlag[];
+  /** What it may be given besides flags; empty where that is free. */
+  readonly words: readonly string[];
 }
 
 export interface CompletedFlag {

@@ -27,6 +27,8 @@ describe("bash", () => {
     expect(await offered("embed", "--dim")).toEqual(["--dimensions"]);
     expect(await offered("rerank", "--dim")).toEqual([]);
     expect(await offered("completions", "z")).toEqual(["zsh"]);
+    expect(await offered("help", "rer")).toEqual(["rerank"]);
+    expect(await offered("licenses", "--")).toEqual(["--help", "--usage"]);
   });
 
   test("completes the server's flags with and without its command", async () => {

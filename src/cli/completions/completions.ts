@@ -15,19 +15,20 @@ import { zshCompletions } from "./zsh.ts";
 
 const schema = z.object({ help: flagsSchema.shape.help });
 
+const SHELLS = new Map([
+  ["bash", bashCompletions],
+  ["zsh", zshCompletions],
+  ["fish", fishCompletions],
+]);
+
 /** The table of its flags. */
 export const COMPLETIONS: FlagTable<typeof schema> = {
   command: "mlxcel completions",
   schema,
   flags: flagsOf(schema),
   takesWords: true,
+  words: [...SHELLS.keys()],
 };
-
-const SHELLS = new Map([
-  ["bash", bashCompletions],
-  ["zsh", zshCompletions],
-  ["fish", fishCompletions],
-]);
 
 export function completionsHelp(colour: boolean): string {
   return commandHelp(
@@ -58,7 +59,7 @@ export async function completions(args: readonly string[], env: Environment): Pr
 async function completedCommands(): Promise<readonly CompletedCommand[]> {
   const commands = Object.entries(COMMANDS).map(async ([name, { remark, load }]) => {
     const { table } = await load();
-    return { name, remark, flags: completedFlags(table) };
+    return { name, remark, flags: completedFlags(table), words: table.words ?? [] };
   });
   return Promise.all(commands);
 }

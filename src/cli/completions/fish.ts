@@ -5,10 +5,7 @@ export function fishCompletions(commands: readonly CompletedCommand[]): string {
   const lines = [
     "# fish completions of mlxcel",
     ...commands.map(({ name, remark }) => subcommand(name, remark)),
-    subcommand("help", "print the help of a command"),
-    subcommand("version", "print the version"),
-    subcommand("licenses", "print the licences of everything inside"),
-    "complete -c mlxcel -n '__fish_seen_subcommand_from completions' -f -a 'bash zsh fish'",
+    ...commands.filter(({ words }) => words.length > 0).map(wordsOf),
     ...commands.flatMap(({ name, flags }) => {
       // a command line without a command serves
       const condition =
@@ -23,6 +20,10 @@ export function fishCompletions(commands: readonly CompletedCommand[]): string {
 
 function subcommand(name: string, remark: string): string {
   return `complete -c mlxcel -n __fish_use_subcommand -f -a ${name} -d '${quoted(remark)}'`;
+}
+
+function wordsOf({ name, words }: CompletedCommand): string {
+  return `complete -c mlxcel -n '__fish_seen_subcommand_from ${name}' -f -a '${words.join(" ")}'`;
 }
 
 function options({ spellings, help, value }: CompletedFlag): string {

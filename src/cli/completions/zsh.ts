@@ -7,9 +7,6 @@ export function zshCompletions(commands: readonly CompletedCommand[]): string {
 _mlxcel() {
   local -a commands=(
 ${names.join("\n")}
-    'help:print the help of a command'
-    'version:print the version'
-    'licenses:print the licences of everything inside'
   )
   local name=serve
   if (( CURRENT == 2 )) && [[ \${words[2]} != -* ]]; then
@@ -29,8 +26,8 @@ compdef _mlxcel mlxcel
 `;
 }
 
-function argumentsCase({ name, flags }: CompletedCommand): string {
-  const rest = name === "completions" ? "'*:shell:(bash zsh fish)'" : "'*:file:_files'";
+function argumentsCase({ name, flags, words }: CompletedCommand): string {
+  const rest = words.length === 0 ? "'*:file:_files'" : `'*:word:(${words.join(" ")})'`;
   const specs = flags.flatMap((flag) => flag.spellings.map((spelling) => spec(flag, spelling)));
   return `    ${name})\n      _arguments \\\n        ${[...specs, rest].join(" \\\n        ")}\n      ;;`;
 }
