@@ -50,7 +50,7 @@ test("an embedder alone: its facts and one line to try", () => {
 test("a reranker alone: no vectors, and a line that ranks", () => {
   const text = shown({ reranker: RERANKER });
   expect(text).toMatch(
-    / reranker +judge \(bert, float32\)\n +max length +16 tokens per pair\n +batch .*\n +device +cpu\n/,
+    / reranker +judge \(bert, float32\)\n +max length +16 tokens per pair\n +batch +long requests run 512 tokens at a time, [^\n]*\n +device +cpu\n/,
   );
   expect(text).toContain("curl http://127.0.0.1:8080/v1/rerank -d '");
   expect(text).not.toMatch(/dim|pooling|\/v1\/embeddings/);

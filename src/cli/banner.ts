@@ -61,7 +61,7 @@ function poolingText({ pooling, multiVector }: EmbedderInfo): string {
 }
 
 function batchText({ batchTokens }: ModelInfo): string {
-  return `${batchTokens} tokens of a bulk request at a time`;
+  return `long requests run ${batchTokens} tokens at a time, and short ones go in between`;
 }
 
 function modelText(id: string, info: ModelInfo, isDefault: boolean): string {
