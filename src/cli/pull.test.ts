@@ -233,7 +233,8 @@ describe("list, show, rm", () => {
 
   test("list: a line per model, those of others too", async () => {
     const hourAgo = new Date(Date.now() - 3_700_000);
-    utimesSync(join(model, ".mlxcel.json"), hourAgo, hourAgo);
+    await mlxcel(`embed -m ${NAME} -t x`);
+    utimesSync(join(store, ".used/owner--bert"), hourAgo, hourAgo);
     const { stdout, exitCode } = await mlxcel("list");
     expect(exitCode).toBe(0);
     const [head, ...lines] = stdout.trimEnd().split("\n");
@@ -246,6 +247,25 @@ describe("list, show, rm", () => {
       { name: "mine/copied", lastUsed: null, commit: null },
       { name: NAME, directory: model, kind: "embedding", revision: "v1", commit: commitOf(bert) },
     ]);
+  });
+
+  test("list: a model that is damaged in whatever way has a line like the others, with its fault in --json", async () => {
+    writeFileSync(join(model, ".mlxcel.json"), "{");
+    mkdirSync(join(store, "mine/parts"));
+    writeFileSync(join(store, "mine/parts/a-Q8_0-00001-of-00002.gguf"), "");
+    symlinkSync("/no/such/place", join(store, "mine/link"));
+    const { stdout } = await mlxcel("list");
+    expect(stdout).toMatch(/^mine\/link +0 B +broken link +- +-$/m);
+    expect(JSON.parse((await mlxcel("list --json")).stdout)).toMatchObject([
+      { name: "mine/copied", kind: "unreadable" },
+      { name: "mine/link", fault: expect.stringContaining("is a link to /no/such/place") },
+      { name: "mine/parts", fault: expect.stringContaining("in parts, which are not read") },
+      { name: NAME, fault: expect.stringContaining("is damaged") },
+    ]);
+    expect(await mlxcel("rm mine/link -y")).toMatchObject({
+      exitCode: 0,
+      stderr: "mlxcel: mine/link is deleted, a link to /no/such/place\n",
+    });
   });
 
   test("list of an empty store says what fills it", async () => {

@@ -6,7 +6,7 @@ import { byteText } from "../hub/byte-text.ts";
 import { parseModelName } from "../hub/model-name.ts";
 import { localStore } from "../hub/places.ts";
 import { findModel } from "../hub/resolve.ts";
-import { partialDirectory, removeStored, sizeOf, storedModels } from "../hub/store.ts";
+import { linkTarget, partialDirectory, removeStored, sizeOf, storedModels } from "../hub/store.ts";
 import type { Environment } from "../native/environment.ts";
 import { storeFlags } from "./command-flags.ts";
 import { flag, flagsOf, type FlagTable } from "./flag-table.ts";
@@ -55,14 +55,21 @@ export async function rm(args: readonly string[], env: Environment): Promise<num
     throw new UsageError("there is nobody to ask: give --yes to delete");
   }
   for (const repository of repositories) {
-    const size = [join(store, repository), partialDirectory(store, repository)]
-      .filter((path) => existsSync(path))
-      .reduce((sum, path) => sum + sizeOf(path), 0);
-    if (!flags.yes && !confirm(`delete ${repository}, ${byteText(size)}?`)) continue;
+    const extent = extentOf(store, repository);
+    if (!flags.yes && !confirm(`delete ${repository}, ${extent}?`)) continue;
     await removeStored(store, repository);
-    remark(`${repository} is deleted, ${byteText(size)}`);
+    remark(`${repository} is deleted, ${extent}`);
   }
   return 0;
+}
+
+/** What is lost with it: of a link nothing but the link. */
+function extentOf(store: string, repository: string): string {
+  const directory = join(store, repository);
+  const begunBytes = sizeOf(partialDirectory(store, repository));
+  const target = linkTarget(directory);
+  if (target === undefined) return byteText(sizeOf(directory) + begunBytes);
+  return `a link to ${target}${begunBytes > 0 ? `, and ${byteText(begunBytes)} of a download` : ""}`;
 }
 
 /** @throws Error where the name is not one of the store's */

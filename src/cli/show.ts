@@ -3,10 +3,12 @@ import { join } from "node:path";
 import { z } from "zod";
 import { adapterBase } from "../hub/adapter-base.ts";
 import { byteText } from "../hub/byte-text.ts";
-import { lastUsed, type Manifest, readManifest } from "../hub/manifest.ts";
+import { lastUsed } from "../hub/last-use.ts";
+import { type Manifest, readManifest } from "../hub/manifest.ts";
 import { parseModelName } from "../hub/model-name.ts";
 import { localStore } from "../hub/places.ts";
 import { findModel } from "../hub/resolve.ts";
+import { repositoryAt } from "../hub/store.ts";
 import type { Environment } from "../native/environment.ts";
 import { hubFlags, jsonFlag, storeFlags } from "./command-flags.ts";
 import { flagsOf, type FlagTable } from "./flag-table.ts";
@@ -72,14 +74,13 @@ export async function show(args: readonly string[], env: Environment): Promise<n
       `${name} is an adapter of ${missingBase}, which is not on this machine; ${adviceOn(missingBase)}`,
     );
   }
-  const repository = parseModelName(found.name)?.repository;
-  const stored = repository && join(localStore({ modelsDir, env }), repository);
-  const isStored = stored !== undefined && found.directory.startsWith(stored);
+  const store = localStore({ modelsDir, env });
+  const repository = repositoryAt(store, found.directory);
   const model: ShownModel = {
     name: found.name,
     ...reportOf(found.directory, found.base),
-    manifest: isStored ? readManifest(stored) : undefined,
-    lastUsed: isStored ? lastUsed(stored) : undefined,
+    manifest: repository === undefined ? undefined : readManifest(join(store, repository)),
+    lastUsed: repository === undefined ? undefined : lastUsed(store, repository),
   };
   await writeAnswer(flags.json ? jsonOf(model) : linesOf(model), undefined);
   return 0;

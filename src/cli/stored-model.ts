@@ -1,12 +1,13 @@
 /** What the store knows of a model, and what its configuration says at a glance. */
 import { join } from "node:path";
 import { readCheckpoint } from "../checkpoint/checkpoint.ts";
-import { CheckpointError } from "../checkpoint/error.ts";
 import { kindOf } from "../checkpoint/kind.ts";
-import { lastUsed, type Manifest, readManifest } from "../hub/manifest.ts";
-import { findModel, type ResolvedModel } from "../hub/resolve.ts";
-import { modelIn, sizeOf, storedModels } from "../hub/store.ts";
+import { lastUsed } from "../hub/last-use.ts";
+import { type Manifest, readManifest } from "../hub/manifest.ts";
+import { findModel } from "../hub/resolve.ts";
+import { brokenLink, modelIn, sizeOf, storedModels } from "../hub/store.ts";
 import type { Environment } from "../native/environment.ts";
+import { reasonOf } from "../native/thrown.ts";
 import { nearest } from "./nearest.ts";
 
 export interface StoredModel {
@@ -15,39 +16,36 @@ export interface StoredModel {
   readonly sizeBytes: number;
   readonly kind: string;
   readonly family: string;
-  /** Why its configuration cannot be read; undefined where it can. */
+  /** Why it cannot be read; undefined where it can. */
   readonly fault: string | undefined;
-  /** undefined where it was not downloaded by this program. */
+  /** undefined where no use is known. */
   readonly lastUsed: Date | undefined;
+  /** undefined where it was not downloaded by this program. */
   readonly manifest: Manifest | undefined;
 }
 
-/** @param name as `-m` takes it */
+/**
+ * A model that cannot be read is listed all the same: it takes up space.
+ *
+ * @param name as `-m` takes it
+ */
 export function storedModelNamed(name: string, store: string, env: Environment): StoredModel {
   const directory = join(store, name);
-  const path = modelIn(directory, { gguf: undefined, text: name });
-  return {
-    name,
-    directory,
-    sizeBytes: sizeOf(directory),
-    ...kindAndFamily(path === undefined ? undefined : findModel(path, { modelsDir: store, env })),
-    lastUsed: lastUsed(directory),
-    manifest: readManifest(directory),
-  };
-}
-
-/** A model that cannot be read is listed all the same: it takes up space. */
-function kindAndFamily(
-  model: ResolvedModel | undefined,
-): Pick<StoredModel, "kind" | "family" | "fault"> {
-  const unreadable = { kind: "unreadable", family: "-" };
-  if (!model) return { ...unreadable, fault: "it holds no model" };
+  const sizeBytes = sizeOf(directory);
+  const found = { name, directory, sizeBytes, lastUsed: lastUsed(store, name) };
+  const unread = { ...found, family: "-", manifest: undefined };
+  const broken = brokenLink(directory);
+  if (broken !== undefined) return { ...unread, kind: "broken link", fault: broken };
   try {
+    const path = modelIn(directory, { gguf: undefined, text: name });
+    const model = path === undefined ? undefined : findModel(path, { modelsDir: store, env });
+    if (!model) throw new Error("it holds no model");
+    const manifest = readManifest(directory);
     const checkpoint = readCheckpoint(model.directory, model.base);
-    return { kind: kindOf(checkpoint), family: checkpoint.modelType, fault: undefined };
+    const family = checkpoint.modelType;
+    return { ...found, kind: kindOf(checkpoint), family, fault: undefined, manifest };
   } catch (error) {
-    if (error instanceof CheckpointError) return { ...unreadable, fault: error.message };
-    throw error;
+    return { ...unread, kind: "unreadable", fault: reasonOf(error) };
   }
 }
 

@@ -1,5 +1,5 @@
-/** What a download leaves beside a model's files: where they came from, and by its time when they were last used. */
-import { renameSync, statSync, utimesSync, writeFileSync, existsSync } from "node:fs";
+/** What a download leaves beside a model's files: where they came from. */
+import { renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
 import { jsonOf } from "./json-text.ts";
@@ -42,21 +42,4 @@ export function writeManifest(directory: string, manifest: Manifest): void {
   const path = join(directory, MANIFEST_FILE);
   writeFileSync(`${path}.new`, `${JSON.stringify(manifest, null, 2)}\n`);
   renameSync(`${path}.new`, path);
-}
-
-/** Notes that the model is used now. */
-export function markUsed(directory: string): void {
-  const path = join(directory, MANIFEST_FILE);
-  if (!existsSync(path)) return;
-  const now = new Date();
-  try {
-    utimesSync(path, now, now);
-  } catch {
-    // A store that belongs to somebody else can still be read from.
-  }
-}
-
-/** undefined where something else put the files there. */
-export function lastUsed(directory: string): Date | undefined {
-  return statSync(join(directory, MANIFEST_FILE), { throwIfNoEntry: false })?.mtime;
 }

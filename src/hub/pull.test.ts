@@ -4,7 +4,8 @@ import { randomBytes } from "node:crypto";
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fixture } from "../../test/fixtures/fixtures.ts";
-import { lastUsed, readManifest } from "./manifest.ts";
+import { lastUsed } from "./last-use.ts";
+import { readManifest } from "./manifest.ts";
 import { pullModel } from "./resolve.ts";
 import { storedModels } from "./store.ts";
 import { bert, freshDownloads, ofWeights, small, WEIGHTS, weights } from "./testing/downloads.ts";
@@ -190,13 +191,14 @@ describe("GGUF", () => {
 
 describe("what is here already", () => {
   test("is not downloaded again, and its use is noted", async () => {
-    const { directory } = await downloads().resolve("owner/small");
-    const before = lastUsed(directory)?.getTime() ?? 0;
+    await downloads().resolve("owner/small");
+    const used = () => lastUsed(downloads().store, "owner/small")?.getTime() ?? 0;
+    const before = used();
     downloads().hub.requests.length = 0;
     await Bun.sleep(5);
     await downloads().resolve("owner/small");
     expect(downloads().hub.requests).toEqual([]);
-    expect(lastUsed(directory)?.getTime()).toBeGreaterThan(before);
+    expect(used()).toBeGreaterThan(before);
   });
 
   test("pull compares it with the hub and fetches what has changed alone", async () => {

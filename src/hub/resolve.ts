@@ -5,12 +5,13 @@ import { reasonOf } from "../native/thrown.ts";
 import { adapterBase } from "./adapter-base.ts";
 import { ggufFileAt } from "./gguf-file.ts";
 import { cachedModel } from "./huggingface-cache.ts";
-import { markUsed, readManifest } from "./manifest.ts";
+import { markUsed } from "./last-use.ts";
+import { readManifest } from "./manifest.ts";
 import { type ModelName, parseModelName } from "./model-name.ts";
 import { localStore, type PlaceOptions, placesOf, storedToken } from "./places.ts";
 import { pull, type PullOptions } from "./pull.ts";
 import { notAtHand } from "./refusal.ts";
-import { modelIn, storedModel } from "./store.ts";
+import { modelIn, repositoryAt, storedModel } from "./store.ts";
 
 /** Served when no flag names a model. */
 export const DEFAULT_MODEL = "sentence-transformers/all-MiniLM-L6-v2";
@@ -144,8 +145,9 @@ function asResolved(directory: string, { text, repository }: ModelName): Resolve
 }
 
 function used(model: ResolvedModel, options: PlaceOptions): ResolvedModel {
-  const repository = parseModelName(model.name)?.repository;
-  if (repository !== undefined) markUsed(join(localStore(options), repository));
+  const store = localStore(options);
+  const repository = repositoryAt(store, model.directory);
+  if (repository !== undefined) markUsed(store, repository);
   return model;
 }
 
@@ -166,7 +168,8 @@ function pathOfModel(path: string, name: string): string {
       `model ${name} is a file; name a .gguf file, or the directory that holds config.json and the weights`,
     );
   }
-  if (modelIn(path, { gguf: undefined, text: name }) !== undefined) return path;
+  const model = modelIn(path, { gguf: undefined, text: name });
+  if (model !== undefined) return model;
   throw new Error(
     `model ${name}: no config.json; a checkpoint's directory holds one beside its weights`,
   );

@@ -4,14 +4,16 @@ import {
   existsSync,
   lstatSync,
   readdirSync,
+  readlinkSync,
   rmdirSync,
   rmSync,
   statSync,
 } from "node:fs";
-import { basename, dirname, join } from "node:path";
+import { basename, dirname, join, relative, sep } from "node:path";
 import { exclusively } from "./exclusive.ts";
 import { ADAPTER_CONFIG } from "./file-names.ts";
 import { chooseGguf, ggufModels, matching } from "./gguf-choice.ts";
+import { forgetUse } from "./last-use.ts";
 import { readManifest } from "./manifest.ts";
 import type { ModelName } from "./model-name.ts";
 
@@ -33,10 +35,19 @@ export function modelIn(directory: string, { gguf, text }: Pick<ModelName, "gguf
     : join(directory, chooseGguf(models, gguf, `model ${text}`));
 }
 
-/** The model in the store; undefined where it, or that revision of it, is not there. */
+/**
+ * The model in the store; undefined where it, or that revision of it, is not there.
+ *
+ * @throws Error where it is a link that leads nowhere
+ */
 export function storedModel(store: string, name: ModelName, revision: string | undefined) {
   const directory = join(store, name.repository);
-  if (!existsSync(directory)) return undefined;
+  const fault = brokenLink(directory);
+  if (fault !== undefined) {
+    throw new Error(`model ${name.text}: ${fault}; mlxcel rm ${name.repository} removes the link`);
+  }
+  const isOwner = !name.repository.includes("/") && existsSync(directory) && !isAlone(directory);
+  if (isOwner || !existsSync(directory)) return undefined;
   if (revision !== undefined && !isRevision(directory, revision, name)) return undefined;
   return modelIn(directory, name);
 }
@@ -53,16 +64,37 @@ function isRevision(directory: string, revision: string, { text }: ModelName): b
   return manifest.revision === revision || isCommit;
 }
 
-/** Names, as `-m` takes them, of what the store holds. */
+/** Names, as `-m` takes them, of what the store holds, links that lead nowhere included. */
 export function storedModels(store: string): string[] {
-  const names: string[] = [];
-  for (const owner of subdirectories(store)) {
-    if (isModel(join(store, owner))) names.push(owner);
-    for (const name of subdirectories(join(store, owner))) {
-      if (isModel(join(store, owner, name))) names.push(`${owner}/${name}`);
-    }
-  }
-  return names.sort();
+  const isListed = (path: string) => brokenLink(path) !== undefined || isModel(path);
+  return entries(store)
+    .flatMap((owner) =>
+      isAlone(join(store, owner))
+        ? [owner]
+        : entries(join(store, owner)).map((name) => `${owner}/${name}`),
+    )
+    .filter((name) => isListed(join(store, name)))
+    .sort();
+}
+
+/** The name of the stored model that a model's directory or GGUF file belongs to; undefined where it lies elsewhere. */
+export function repositoryAt(store: string, model: string): string | undefined {
+  const [owner = "", name = ""] = relative(store, model).split(sep);
+  if (owner === "" || owner === "..") return undefined;
+  return isAlone(join(store, owner)) ? owner : `${owner}/${name}`;
+}
+
+/** What is wrong with a link that leads nowhere; undefined for all else. */
+export function brokenLink(path: string): string | undefined {
+  const target = linkTarget(path);
+  if (target === undefined || existsSync(path)) return undefined;
+  return `${path} is a link to ${target}, which is not there`;
+}
+
+/** Where a link leads, as it says itself; undefined for all else. */
+export function linkTarget(path: string): string | undefined {
+  const isLink = lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() ?? false;
+  return isLink ? readlinkSync(path) : undefined;
 }
 
 /** Where the files of a download lie until it is complete. */
@@ -85,7 +117,7 @@ export async function removeStored(store: string, repository: string): Promise<v
   await exclusively(lockFile(store, repository), async () => {
     const directory = join(store, repository);
     const owner = dirname(directory);
-    if (owner !== store && lstatSync(owner, { throwIfNoEntry: false })?.isSymbolicLink()) {
+    if (owner !== store && linkTarget(owner) !== undefined) {
       throw new Error(
         `${owner} is a link to another place, where nothing is deleted; remove the link itself`,
       );
@@ -94,12 +126,14 @@ export async function removeStored(store: string, repository: string): Promise<v
       const found = lstatSync(path, { throwIfNoEntry: false });
       if (found) rmSync(path, { recursive: found.isDirectory() });
     }
+    forgetUse(store, repository);
     if (owner !== store && readdirSync(owner).length === 0) rmdirSync(owner);
   });
 }
 
-/** Bytes of all files in a directory. */
+/** Bytes of all files in a directory; 0 where there is none. */
 export function sizeOf(directory: string): number {
+  if (!existsSync(directory)) return 0;
   return readdirSync(directory, { recursive: true, withFileTypes: true })
     .filter((entry) => !entry.isDirectory())
     .map(({ parentPath, name }) => statSync(join(parentPath, name), { throwIfNoEntry: false }))
@@ -108,6 +142,12 @@ export function sizeOf(directory: string): number {
 
 function isModel(directory: string): boolean {
   return isCheckpoint(directory) || ggufsIn(directory).length > 0;
+}
+
+/** Whether a folder of the store is a model itself and not the owner of some, whose GGUF files lie in folders, too. */
+function isAlone(folder: string): boolean {
+  if (brokenLink(folder) !== undefined || isCheckpoint(folder)) return true;
+  return ggufModels(readdirSync(folder)).length > 0;
 }
 
 function isCheckpoint(directory: string): boolean {
@@ -123,14 +163,19 @@ function ggufsIn(directory: string): string[] {
 }
 
 function subdirectories(directory: string): string[] {
+  return entries(directory).filter((name) => existsSync(join(directory, name)));
+}
+
+/** Directories, and links to one or to nowhere: users put models into the store by linking them. */
+function entries(directory: string): string[] {
   if (!existsSync(directory)) return [];
   return readdirSync(directory, { withFileTypes: true })
-    .filter((entry) => !entry.name.startsWith(".") && isDirectory(directory, entry))
+    .filter((entry) => !entry.name.startsWith(".") && mayBeDirectory(directory, entry))
     .map(({ name }) => name);
 }
 
-/** Links followed: users put models into the store by linking them. */
-function isDirectory(parent: string, entry: Dirent): boolean {
+function mayBeDirectory(parent: string, entry: Dirent): boolean {
   if (!entry.isSymbolicLink()) return entry.isDirectory();
-  return statSync(join(parent, entry.name), { throwIfNoEntry: false })?.isDirectory() ?? false;
+  const path = join(parent, entry.name);
+  return !existsSync(path) || statSync(path).isDirectory();
 }

@@ -1,0 +1,110 @@
+/** What counts as a model of the store, whoever put it there. */
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import {
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { lastUsed, markUsed } from "./last-use.ts";
+import { findModel, resolveModel } from "./resolve.ts";
+import { removeStored, repositoryAt, storedModels } from "./store.ts";
+
+let store = "";
+
+beforeEach(() => {
+  store = mkdtempSync(join(tmpdir(), "mlxcel-store-"));
+});
+afterEach(() => rmSync(store, { recursive: true }));
+
+function put(path: string): void {
+  mkdirSync(dirname(join(store, path)), { recursive: true });
+  writeFileSync(join(store, path), "{}");
+}
+
+const inStore = () => ({ modelsDir: store, env: { HOME: join(store, "nobody") } });
+const options = () => ({
+  ...inStore(),
+  offline: true,
+  listener: { remark() {}, progress() {} },
+});
+
+describe("a name per model", () => {
+  test("an owner is no model because of the GGUF files of its models", () => {
+    put("owner/gguf/model-Q8_0.gguf");
+    expect(storedModels(store)).toEqual(["owner/gguf"]);
+    expect(findModel("owner", inStore())).toBeUndefined();
+  });
+
+  test("the folders of a model are no models of their own", () => {
+    put("alone/config.json");
+    put("alone/1_Pooling/config.json");
+    put("quants.of.mine/a-Q8_0.gguf");
+    put("quants.of.mine/more/b-F16.gguf");
+    expect(storedModels(store)).toEqual(["alone", "quants.of.mine"]);
+  });
+
+  test("each path in a model leads back to its name, and paths elsewhere to none", () => {
+    put("alone/config.json");
+    put("owner/gguf/Q8_0/model-Q8_0.gguf");
+    expect(repositoryAt(store, join(store, "alone"))).toBe("alone");
+    expect(repositoryAt(store, join(store, "owner/gguf/Q8_0/model-Q8_0.gguf"))).toBe("owner/gguf");
+    for (const path of [store, dirname(store), tmpdir()]) {
+      expect(repositoryAt(store, path)).toBeUndefined();
+    }
+  });
+});
+
+describe("last use", () => {
+  test("is noted for models of every origin, by name and by path, and leaves their files alone", async () => {
+    const models = ["copied/checkpoint", "copied/gguf", "mine/linked"];
+    put("copied/checkpoint/config.json");
+    put("copied/gguf/model-Q8_0.gguf");
+    mkdirSync(join(store, "mine"));
+    symlinkSync(join(store, "copied/checkpoint"), join(store, "mine/linked"));
+    const changed = lstatSync(join(store, "copied/checkpoint/config.json")).mtimeMs;
+    expect(models.map((name) => lastUsed(store, name))).toEqual([undefined, undefined, undefined]);
+
+    await resolveModel("copied/checkpoint", options());
+    await resolveModel(join(store, "copied/gguf"), options());
+    await resolveModel("mine/linked", options());
+    for (const name of models) expect(lastUsed(store, name)).toBeInstanceOf(Date);
+    expect(storedModels(store)).toEqual(models);
+    expect(lstatSync(join(store, "copied/checkpoint/config.json")).mtimeMs).toBe(changed);
+  });
+
+  test("is forgotten with the model", async () => {
+    put("owner/model/config.json");
+    markUsed(store, "owner/model");
+    await removeStored(store, "owner/model");
+    expect(lastUsed(store, "owner/model")).toBeUndefined();
+  });
+});
+
+describe("a link that leads nowhere", () => {
+  beforeEach(() => {
+    mkdirSync(join(store, "owner"));
+    symlinkSync("/no/such/place", join(store, "owner/gone"));
+    symlinkSync("circle", join(store, "owner/circle"));
+    symlinkSync("/no/such/place", join(store, "disk"));
+  });
+
+  test("is listed, so that it can be removed", async () => {
+    const names = ["disk", "owner/circle", "owner/gone"];
+    expect(storedModels(store)).toEqual(names);
+    for (const name of names) await removeStored(store, name);
+    expect(storedModels(store)).toEqual([]);
+    expect(existsSync(join(store, "owner"))).toBe(false);
+  });
+
+  test("is named as the reason where its model is asked for, and nothing is downloaded in its place", async () => {
+    await expect(resolveModel("owner/gone", { ...options(), offline: false })).rejects.toThrow(
+      `model owner/gone: ${store}/owner/gone is a link to /no/such/place, which is not there; mlxcel rm owner/gone removes the link`,
+    );
+  });
+});
