@@ -41,9 +41,9 @@ test("the settings that older files spell as names between bars", () => {
 
 test("where the tokenizer states no limit, pairs are as long as in training; distances have no end", () => {
   const copy = new CheckpointCopy("rerank-deberta-v2");
-  expect(load(copy.directory).maxLength).toBe(96);
+  expect(load(copy.directory).facts.maxLength).toBe(96);
   copy.set("tokenizer_config.json", { model_max_length: 1e30 });
-  expect(load(copy.directory).maxLength).toBe(64);
+  expect(load(copy.directory).facts.maxLength).toBe(64);
   copy.set("tokenizer_config.json", { model_max_length: 100_000 });
-  expect(load(copy.directory).maxLength).toBe(8192);
+  expect(load(copy.directory).facts.maxLength).toBe(8192);
 });

@@ -44,7 +44,7 @@ describe("the length limit", () => {
     const directory = copyOfFixture("bert-mean");
     editJson<object>(join(directory, file), (config) => Object.assign(config, limit));
     const model = loadEmbeddingModel({ directory, device });
-    expect(model.maxLength).toBe(wanted);
+    expect(model.facts.maxLength).toBe(wanted);
     const row = model.tokenize({ text: words }, {});
     expect(row.ids).toHaveLength(wanted);
     expect(row.truncated).toBe(true);
@@ -52,8 +52,8 @@ describe("the length limit", () => {
   });
 
   test("is lowered by the flag, never raised", () => {
-    expect(load("bert-mean", { maxLength: 10 }).maxLength).toBe(10);
-    expect(load("bert-mean", { maxLength: 1000 }).maxLength).toBe(96);
+    expect(load("bert-mean", { maxLength: 10 }).facts.maxLength).toBe(10);
+    expect(load("bert-mean", { maxLength: 1000 }).facts.maxLength).toBe(96);
   });
 
   test("that leaves no room for text is refused by the flag's name", () => {
@@ -220,7 +220,7 @@ test("config, tokenizer and weights are read from the folder of the Transformer 
     modules[0]!.path = "0_Transformer";
   });
   const model = loadEmbeddingModel({ directory, device });
-  expect(model.maxLength).toBe(96);
+  expect(model.facts.maxLength).toBe(96);
   expect(rawVector(model, "hello")).toEqual(rawVector(load("bert-mean"), "hello"));
   rmSync(folder, { recursive: true });
   cpSync(fixture("bert-mean/config.json"), join(directory, "config.json"));

@@ -52,7 +52,17 @@ export function loadEmbeddingModel(options: EmbedderOptions): EmbeddingModel {
   });
   return new EmbeddingModel({
     name: basename(directory),
-    family: family.modelType,
+    facts: {
+      ...facts,
+      family: family.modelType,
+      maxLength:
+        lateInteraction?.limits.document ??
+        maxLength(checkpoint.limits, encoder, {
+          flag: options.maxLength,
+          specials: tokenizer.singleSpecials,
+        }),
+      vocabSize: encoder.vocabSize,
+    },
     encoder,
     chain: loadModuleChain(checkpoint, {
       computeDtype: computeDtypeOn(device),
@@ -67,13 +77,6 @@ export function loadEmbeddingModel(options: EmbedderOptions): EmbeddingModel {
       instructionPrompt: instructionPromptOf(family.instructionPrompt, prompts),
     },
     lateInteraction,
-    maxLength:
-      lateInteraction?.limits.document ??
-      maxLength(checkpoint.limits, encoder, {
-        flag: options.maxLength,
-        specials: tokenizer.singleSpecials,
-      }),
     normalize,
-    ...facts,
   });
 }

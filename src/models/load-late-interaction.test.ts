@@ -47,7 +47,7 @@ describe("PyLate's settings", () => {
       copy.set(CONFIG, { [key]: undefined });
     }
     const model = load(copy.positions(256));
-    expect(model.maxLength).toBe(180);
+    expect(model.facts.maxLength).toBe(180);
     expect(model.tokenize({ text: "egg" }, query).ids).toHaveLength(32);
     const { ids, outputs } = model.tokenize({ text: "vector!?" }, document);
     expect(outputs).toBe(ids.length - 2);
@@ -81,7 +81,7 @@ describe("PyLate's settings", () => {
   test("their lengths count instead of those that training left in other files", () => {
     const copy = pylate({ document_length: 60 });
     const model = load(copy.set("sentence_bert_config.json", { max_seq_length: 23 }));
-    expect(model.maxLength).toBe(60);
+    expect(model.facts.maxLength).toBe(60);
     expect(model.tokenize({ text: words }, document).ids).toHaveLength(60);
   });
 

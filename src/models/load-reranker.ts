@@ -59,14 +59,17 @@ function loadClassifier(checkpoint: Checkpoint, options: RerankerOptions): Class
   });
   return new ClassifierReranker({
     name: nameOf(checkpoint),
-    family: family.modelType,
+    facts: {
+      ...facts,
+      family: family.modelType,
+      maxLength: maxLength(limits, classifier, {
+        flag: options.maxLength,
+        specials: tokenizer.pairSpecials,
+      }),
+      vocabSize: classifier.vocabSize,
+    },
     classifier,
     tokenizer,
-    maxLength: maxLength(limits, classifier, {
-      flag: options.maxLength,
-      specials: tokenizer.pairSpecials,
-    }),
-    ...facts,
   });
 }
 

@@ -57,11 +57,11 @@ test("the limit is 8192 tokens unless a file or the caller says less", () => {
     "config.json": { max_position_embeddings: 40960 },
     "tokenizer_config.json": { model_max_length: 131072 },
   };
-  expect(load(changed(wide)).maxLength).toBe(8192);
-  expect(load(changed(wide), 20_000).maxLength).toBe(8192);
-  expect(load(changed(wide), 300).maxLength).toBe(300);
+  expect(load(changed(wide)).facts.maxLength).toBe(8192);
+  expect(load(changed(wide), 20_000).facts.maxLength).toBe(8192);
+  expect(load(changed(wide), 300).facts.maxLength).toBe(300);
   const narrow = { "config.json": { max_position_embeddings: 200 } };
-  expect(load(changed(narrow)).maxLength).toBe(200);
+  expect(load(changed(narrow)).facts.maxLength).toBe(200);
 });
 
 test("an untied output head is used, and only two of its rows stay in memory", () => {
@@ -91,10 +91,7 @@ test("an untied output head is used, and only two of its rows stay in memory", (
 
 test("facts of the checkpoint", () => {
   expect(load(fixture("rerank-qwen3"))).toMatchObject({
-    family: "qwen3",
-    storedDtype: "F32",
+    facts: { family: "qwen3", storedDtype: "F32", vocabSize: 672, maxLength: 288 },
     takesInstruction: true,
-    vocabSize: 672,
-    maxLength: 288,
   });
 });

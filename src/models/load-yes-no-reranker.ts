@@ -47,13 +47,16 @@ export function readYesNoParts(checkpoint: Checkpoint, options: YesNoOptions): Y
   weights.close();
   return {
     name: basename(directory),
-    family: qwen3.modelType,
+    facts: {
+      ...facts,
+      family: qwen3.modelType,
+      maxLength: limit,
+      vocabSize: decoder.vocabSize,
+    },
     decoder,
     answerHead,
     tokenizer,
     prompt,
-    maxLength: limit,
-    ...facts,
   };
 }
 

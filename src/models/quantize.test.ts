@@ -128,16 +128,13 @@ test("a head of one row stays dense, and config.json says so", () => {
     z.looseObject({ quantization: z.record(z.string(), z.unknown()) }),
   );
   expect(quantization["classifier"]).toBe(false);
-  expect(loadReranker({ directory: target, device }).storedDtype).toBe("nvfp4");
+  expect(loadReranker({ directory: target, device }).facts.storedDtype).toBe("nvfp4");
 });
 
 test("a copy that is dense for the most part is not said to be quantised as a whole", () => {
   const { target } = quantized(fixture("rerank-bert"), NVFP4);
-  const { storedDtype, loadNotes } = loadReranker({
-    directory: target,
-    device,
-    cpuDequantize: "off",
-  });
+  const { facts } = loadReranker({ directory: target, device, cpuDequantize: "off" });
+  const { storedDtype, loadNotes } = facts;
   expect(storedDtype).toBe("F32");
   expect(loadNotes).toEqual([expect.stringMatching(/^some weights stay quantised/)]);
 });

@@ -70,7 +70,7 @@ test("the position limit of the config counts, 8192 where there is none", () => 
     editJson<Record<string, unknown>>(join(directory, "tokenizer_config.json"), (config) =>
       Object.assign(config, { model_max_length: 131072 }),
     );
-    return loadEmbeddingModel({ directory, device }).maxLength;
+    return loadEmbeddingModel({ directory, device }).facts.maxLength;
   };
   expect(limit(40)).toBe(40);
   expect(limit(32768)).toBe(32768);

@@ -57,8 +57,8 @@ test("texts may be as long as the rows behind the padding id", () => {
     Object.assign(config, { model_max_length: 512 }),
   );
   const model = loadEmbeddingModel({ directory, device });
-  expect(model.maxLength).toBe(130 - PAD - 1);
+  expect(model.facts.maxLength).toBe(130 - PAD - 1);
   const full = model.tokenize({ text: "word ".repeat(300) }, {});
-  expect(full.ids).toHaveLength(model.maxLength);
+  expect(full.ids).toHaveLength(model.facts.maxLength);
   expect(model.start([full]).read().every(Number.isFinite)).toBe(true);
 });

@@ -87,7 +87,7 @@ test("Nomic's config.json in both spellings is read in the original one, with it
     rope_parameters: { rope_type: "default", rope_theta: 1000 },
   });
   expectSameAs("nomic-bert", both);
-  expect(loadEmbeddingModel({ directory: both, device }).maxLength).toBe(96);
+  expect(loadEmbeddingModel({ directory: both, device }).facts.maxLength).toBe(96);
 });
 
 test("Nomic's vocabulary is padded to the multiple that config.json states", () => {

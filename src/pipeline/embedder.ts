@@ -1,11 +1,11 @@
 import * as mx from "../../ffi/index.ts";
 import type { Tensor } from "../../ffi/index.ts";
-import type { WeightFacts } from "../checkpoint/weights.ts";
 import type { Encoder } from "../nn/encoder.ts";
 import { raggedBatch, type TokenRow } from "../nn/ragged.ts";
 import { rowStarts } from "../nn/row-layout.ts";
 import type { Tokenizer } from "../tokenizer/tokenizer.ts";
 import type { LateInteraction } from "./late-interaction.ts";
+import type { ModelFacts } from "./model-facts.ts";
 import type { ModuleChain } from "./modules.ts";
 import { L2, normalized, UNNORMALIZED, type NormalizeMode } from "./normalize.ts";
 import { pendingValues, type PendingValues } from "./pending-values.ts";
@@ -42,32 +42,25 @@ interface FinishOptions {
 }
 
 /** What an EmbeddingModel is put together from. */
-interface EmbeddingParts extends WeightFacts {
+interface EmbeddingParts {
   /** What error messages call it. */
   readonly name: string;
-  readonly family: string;
+  readonly facts: ModelFacts;
   readonly encoder: Encoder;
   readonly chain: ModuleChain;
   readonly tokenizer: Tokenizer;
   readonly prompts: PromptTable;
   /** How texts become rows where each token gives a vector; with it, the chain has no pooling. */
   readonly lateInteraction?: LateInteraction | undefined;
-  /** Longest row in tokens, specials included. */
-  readonly maxLength: number;
   /** Overrides what the checkpoint's modules do. */
   readonly normalize?: NormalizeMode | undefined;
 }
 
 /** Texts in, vectors out: prompt, tokenizer, network, pooling, Dense and normalisation of one checkpoint. */
 export class EmbeddingModel {
-  /** `model_type` of the checkpoint. */
-  readonly family: string;
+  readonly facts: ModelFacts;
   /** Width of the vectors. */
   readonly dim: number;
-  /** Longest row in tokens, specials included. */
-  readonly maxLength: number;
-  /** Every token id must be below it. */
-  readonly vocabSize: number;
   /** Modes in the order in which they are concatenated, e.g. `mean` or `cls+mean`; `none`: a vector per token. */
   readonly pooling: string;
   /** What happens to a vector unless the request says otherwise: `l2`, `none` or the number of the mode. */
@@ -78,8 +71,6 @@ export class EmbeddingModel {
   readonly ownNormalize: NormalizeMode;
   /** Names in the checkpoint's own prompt table. */
   readonly promptNames: readonly string[];
-  readonly storedDtype: string;
-  readonly loadNotes: readonly string[];
   readonly tokenizer: Tokenizer;
   readonly #name: string;
   readonly #encoder: Encoder;
@@ -90,18 +81,14 @@ export class EmbeddingModel {
 
   constructor(parts: EmbeddingParts) {
     this.#name = parts.name;
-    this.family = parts.family;
+    this.facts = parts.facts;
     this.dim = parts.chain.outputSize;
-    this.maxLength = parts.maxLength;
-    this.vocabSize = parts.encoder.vocabSize;
     this.pooling = parts.chain.pooling?.modes.join("+") ?? "none";
     this.multiVector = parts.lateInteraction !== undefined;
     this.ownNormalize = parts.chain.endsNormalized ? L2 : UNNORMALIZED;
     this.#normalize = parts.normalize ?? this.ownNormalize;
     this.normalization = normalizationName(this.#normalize);
     this.promptNames = Object.keys(parts.prompts.prompts);
-    this.storedDtype = parts.storedDtype;
-    this.loadNotes = parts.loadNotes;
     this.tokenizer = parts.tokenizer;
     this.#encoder = parts.encoder;
     this.#chain = parts.chain;
@@ -115,7 +102,7 @@ export class EmbeddingModel {
    */
   tokenize(input: EmbedInput, choice: PromptChoice): EmbedRow {
     const row = "ids" in input ? this.#verbatimRow(input.ids) : this.#textRow(input.text, choice);
-    requireUsable(row, this.vocabSize);
+    requireUsable(row, this.facts.vocabSize);
     return row;
   }
 
@@ -153,10 +140,10 @@ export class EmbeddingModel {
   }
 
   #verbatimRow(all: Int32Array): EmbedRow {
-    const truncated = all.length > this.maxLength;
-    const ids = truncated ? all.slice(0, this.maxLength) : all;
+    const truncated = all.length > this.facts.maxLength;
+    const ids = truncated ? all.slice(0, this.facts.maxLength) : all;
     return {
-      ...{ ids, tokens: ids.length, truncated, limit: this.maxLength, promptTokens: 0 },
+      ...{ ids, tokens: ids.length, truncated, limit: this.facts.maxLength, promptTokens: 0 },
       outputs: this.multiVector ? ids.length : 1,
     };
   }
@@ -170,10 +157,16 @@ export class EmbeddingModel {
       const outputs = row.kept?.length ?? row.ids.length;
       return { ...row, promptTokens: 0, limit, outputs };
     }
-    const row = this.tokenizer.encode(prompt + text, { maxLength: this.maxLength });
+    const row = this.tokenizer.encode(prompt + text, { maxLength: this.facts.maxLength });
     const tokens = row.ids.length;
     const pooled = Math.max(1, tokens - this.#unpooledTokens(prompt));
-    return { ...row, tokens, promptTokens: tokens - pooled, limit: this.maxLength, outputs: 1 };
+    return {
+      ...row,
+      tokens,
+      promptTokens: tokens - pooled,
+      limit: this.facts.maxLength,
+      outputs: 1,
+    };
   }
 
   /** Tokens of the prompt alone, the specials before it included. */

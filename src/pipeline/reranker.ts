@@ -1,7 +1,7 @@
-import type { WeightFacts } from "../checkpoint/weights.ts";
 import type { TokenRow } from "../nn/ragged.ts";
-import type { PendingValues } from "./pending-values.ts";
 import type { Tokenizer } from "../tokenizer/tokenizer.ts";
+import type { ModelFacts } from "./model-facts.ts";
+import type { PendingValues } from "./pending-values.ts";
 
 /** One (query, document) pair as the network sees it. */
 export interface PairRow extends TokenRow {
@@ -27,12 +27,8 @@ export interface PreparedQuery {
 export type PendingLogits = PendingValues;
 
 /** A model that judges how well a document answers a query; the score of a pair is sigmoid(logit). */
-export interface Reranker extends WeightFacts {
-  /** `model_type` of the checkpoint. */
-  readonly family: string;
-  /** Longest pair in tokens, specials included. */
-  readonly maxLength: number;
-  readonly vocabSize: number;
+export interface Reranker {
+  readonly facts: ModelFacts;
   /** Whether `instruction` means something to it. */
   readonly takesInstruction: boolean;
   readonly tokenizer: Tokenizer;

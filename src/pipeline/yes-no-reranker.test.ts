@@ -109,7 +109,9 @@ test("an over-long query gives every document the same finite logit", () => {
   const model = new YesNoReranker(parts);
   const query = model.prepare("word ".repeat(50_000));
   const rows = documents.map((document) => query.pair(document));
-  expect(rows.every(({ tokens, truncated }) => truncated && tokens === model.maxLength)).toBe(true);
+  expect(rows.every(({ tokens, truncated }) => truncated && tokens === model.facts.maxLength)).toBe(
+    true,
+  );
   const [first, ...others] = model.start(rows).read();
   expect(Number.isFinite(first)).toBe(true);
   for (const other of others) expect(other).toBeCloseTo(first!, 5);

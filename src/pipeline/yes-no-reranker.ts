@@ -1,27 +1,25 @@
 import * as mx from "../../ffi/index.ts";
 import type { Tensor } from "../../ffi/index.ts";
-import type { WeightFacts } from "../checkpoint/weights.ts";
 import type { Decoder } from "../nn/decoder.ts";
 import type { KvCache } from "../nn/kv-cache.ts";
 import { raggedBatch } from "../nn/ragged.ts";
 import { rowStarts } from "../nn/row-layout.ts";
 import type { Tokenizer } from "../tokenizer/tokenizer.ts";
+import type { ModelFacts } from "./model-facts.ts";
 import { pendingLogits } from "./pending-logits.ts";
 import type { PairRow, PendingLogits, PreparedQuery, Reranker } from "./reranker.ts";
 import { YesNoPrompt } from "./yes-no-prompt.ts";
 
 /** What a YesNoReranker is put together from. */
-export interface YesNoParts extends WeightFacts {
+export interface YesNoParts {
   /** What error messages call it. */
   readonly name: string;
-  readonly family: string;
+  readonly facts: ModelFacts;
   readonly decoder: Decoder;
   /** [2, hiddenSize] f32: the rows of the output head for yes and no. */
   readonly answerHead: Tensor;
   readonly tokenizer: Tokenizer;
   readonly prompt: YesNoPrompt;
-  /** Longest pair in tokens, the prompt around it included. */
-  readonly maxLength: number;
 }
 
 /**
@@ -29,11 +27,7 @@ export interface YesNoParts extends WeightFacts {
  * `no` as the next token. What the pairs of a query begin with runs through the network once for all of them.
  */
 export class YesNoReranker implements Reranker {
-  readonly family: string;
-  readonly maxLength: number;
-  readonly vocabSize: number;
-  readonly storedDtype: string;
-  readonly loadNotes: readonly string[];
+  readonly facts: ModelFacts;
   readonly takesInstruction = true;
   readonly tokenizer: Tokenizer;
   readonly #name: string;
@@ -45,13 +39,9 @@ export class YesNoReranker implements Reranker {
   #beginning: KvCache | undefined;
 
   constructor(parts: YesNoParts) {
-    this.#name = parts.name;
-    this.family = parts.family;
-    this.maxLength = parts.maxLength;
-    this.vocabSize = parts.decoder.vocabSize;
-    this.storedDtype = parts.storedDtype;
-    this.loadNotes = parts.loadNotes;
+    this.facts = parts.facts;
     this.tokenizer = parts.tokenizer;
+    this.#name = parts.name;
     this.#decoder = parts.decoder;
     this.#answerHead = mx.keep(mx.transpose(parts.answerHead));
     this.#prompt = parts.prompt;
@@ -60,7 +50,7 @@ export class YesNoReranker implements Reranker {
   /** A blank instruction stands for the prompt's own. */
   prepare(query: string, instruction?: string): PreparedQuery {
     const prompt = this.#prompt;
-    const limit = this.maxLength;
+    const limit = this.facts.maxLength;
     const shared = prompt.shared(query, instruction);
     const prefix = new SharedPrefix(() => this.#prefill(shared.ids));
     return {

@@ -8,7 +8,7 @@ import { itemField } from "./too-long.ts";
 /** What embedding and ranking by vectors need of a model. */
 export type VectorModel = Pick<
   EmbeddingModel,
-  "dim" | "maxLength" | "multiVector" | "ownNormalize" | "tokenize" | "finish"
+  "dim" | "facts" | "multiVector" | "ownNormalize" | "tokenize" | "finish"
 >;
 
 /** The vectors of items, which the kinds of models keep in their own ways. */
@@ -25,7 +25,7 @@ export abstract class EmbedTask extends Task<EmbedRow> {
     const items = unpackItems(job.items);
     const size = {
       items: items.length,
-      estimatedTokens: estimatedTokens(items, model.maxLength),
+      estimatedTokens: estimatedTokens(items, model.facts.maxLength),
     };
     super(id, abort, size, job.truncate);
     this.#items = items;

@@ -36,7 +36,7 @@ function newEngine(limits: BatchLimits, onModel: EmbeddingModel = model, ahead =
     dim: onModel.dim,
     multiVector: onModel.multiVector,
     ownNormalize: onModel.ownNormalize,
-    maxLength: onModel.maxLength,
+    facts: onModel.facts,
     tokenizer: onModel.tokenizer,
     tokenize: (input, choice) => onModel.tokenize(input, choice),
     finish: (raw, options) => onModel.finish(raw, options),
@@ -239,7 +239,7 @@ test("an id that the tokenizer has no text for is named", async () => {
 
 test("a text that the model can't read fails its job alone, and names the item", async () => {
   const engine = newEngine(NO_LIMITS);
-  const { vocabSize } = model;
+  const { vocabSize } = model.facts;
   const items = [{ text: "fine" }, { ids: Int32Array.of(vocabSize) }];
   const failure = await failureOf(engine.submit(items));
   expect(failure.reason).toBe("invalid");

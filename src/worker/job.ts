@@ -2,7 +2,7 @@
  * What a model worker can be asked to do, and what it answers. Free of any wire dialect: dialects parse
  * requests into these jobs and render these results.
  */
-import type { WeightFacts } from "../checkpoint/weights.ts";
+import type { ModelFacts } from "../pipeline/model-facts.ts";
 import type { NormalizeMode } from "../pipeline/normalize.ts";
 import type { Items } from "./items.ts";
 
@@ -108,12 +108,7 @@ export type ResultOf<J extends Job> = Extract<Result, { kind: J["kind"] }>;
 export type ModelInfo = EmbedderInfo | RerankerInfo;
 
 /** What is known of every loaded model. */
-export interface LoadedModel extends WeightFacts {
-  /** `model_type` of the checkpoint. */
-  readonly family: string;
-  /** Longest row in tokens, specials included. */
-  readonly maxLength: number;
-  readonly vocabSize: number;
+interface LoadedModel extends ModelFacts {
   readonly device: "cpu" | "gpu";
   /** Tokens of one batch of a bulk job at the pace that was measured at start. */
   readonly batchTokens: number;

@@ -4,15 +4,7 @@ import { loadReranker } from "../models/load-reranker.ts";
 import { bulkBatchTokens, type BatchLimits } from "./batch-former.ts";
 import { calibrate } from "./calibrate.ts";
 import { Engine, type EngineEvents } from "./engine.ts";
-import type {
-  EmbedderInfo,
-  EmbedJob,
-  Job,
-  LoadedModel,
-  ModelInfo,
-  RerankerInfo,
-  RerankJob,
-} from "./job.ts";
+import type { EmbedderInfo, EmbedJob, Job, ModelInfo, RerankerInfo, RerankJob } from "./job.ts";
 import { Pace } from "./pace.ts";
 import type { WorkerSettings } from "./protocol.ts";
 import type { BatchRow } from "./task.ts";
@@ -55,7 +47,7 @@ function openEmbedder(
     ...{ directory, base, device, cpuDequantize },
     ...{ pooling, maxLength, normalize },
   });
-  const limits = batchLimits(settings, FULL_LENGTH_TEXTS * model.maxLength);
+  const limits = batchLimits(settings, FULL_LENGTH_TEXTS * model.facts.maxLength);
   const { engine, batchTokens } = run(
     embedderWorkload(model),
     { limits, events, device },
@@ -63,7 +55,8 @@ function openEmbedder(
   );
   const info: EmbedderInfo = {
     kind: "embedding",
-    ...loadedModel(model, device, batchTokens),
+    ...model.facts,
+    ...{ device, batchTokens },
     dim: model.dim,
     pooling: model.pooling,
     normalization: model.normalization,
@@ -80,7 +73,7 @@ function openReranker(
 ): OpenModel {
   const { directory, base, cpuDequantize, maxLength } = settings;
   const model = loadReranker({ directory, base, device, cpuDequantize, maxLength });
-  const limits = batchLimits(settings, FULL_LENGTH_PAIRS * model.maxLength);
+  const limits = batchLimits(settings, FULL_LENGTH_PAIRS * model.facts.maxLength);
   const { engine, batchTokens } = run(
     rerankerWorkload(model),
     { limits, events, device },
@@ -88,22 +81,11 @@ function openReranker(
   );
   const info: RerankerInfo = {
     kind: "reranker",
-    ...loadedModel(model, device, batchTokens),
+    ...model.facts,
+    ...{ device, batchTokens },
     takesInstruction: model.takesInstruction,
   };
   return { info, submit: (id, job, abort) => engine.submit(id, job, abort) };
-}
-
-function loadedModel(
-  model: Omit<LoadedModel, "device" | "batchTokens">,
-  device: "cpu" | "gpu",
-  batchTokens: number,
-): LoadedModel {
-  const { family, maxLength, vocabSize, storedDtype, loadNotes } = model;
-  return {
-    ...{ family, maxLength, vocabSize, storedDtype, loadNotes },
-    ...{ device, batchTokens },
-  };
 }
 
 interface RunOptions {

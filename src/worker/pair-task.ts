@@ -11,17 +11,17 @@ export class PairTask extends Task<PairRow> {
   readonly #logits: Float32Array<ArrayBuffer>;
   #prepared: PreparedQuery | undefined;
   readonly #job: RerankJob;
-  readonly #model: Pick<Reranker, "prepare" | "maxLength">;
+  readonly #model: Pick<Reranker, "prepare" | "facts">;
 
   constructor(
     id: number,
     abort: SharedArrayBuffer,
     job: RerankJob,
-    model: Pick<Reranker, "prepare" | "maxLength">,
+    model: Pick<Reranker, "prepare" | "facts">,
   ) {
     const documents = textsOf(job.items);
     const pairs = documents.map((document) => job.query + document);
-    const estimatedTokens = estimatedTextTokens(pairs, model.maxLength);
+    const estimatedTokens = estimatedTextTokens(pairs, model.facts.maxLength);
     super(id, abort, { items: documents.length, estimatedTokens }, job.truncate);
     this.#job = job;
     this.#model = model;

@@ -19,11 +19,7 @@ beforeAll(() => void mx.openDevice("cpu"));
 /** A reranker that notes the batches that it runs and the queries that it lets go. */
 function recording(model: Reranker, batches: (readonly PairRow[])[], released: string[]): Reranker {
   return {
-    family: model.family,
-    maxLength: model.maxLength,
-    vocabSize: model.vocabSize,
-    storedDtype: model.storedDtype,
-    loadNotes: model.loadNotes,
+    facts: model.facts,
     takesInstruction: model.takesInstruction,
     tokenizer: model.tokenizer,
     prepare: (query, instruction): PreparedQuery => {
@@ -147,7 +143,7 @@ test("logits 9 and 10 stay apart as scores", async () => {
   };
   const task = new PairTask(0, new SharedArrayBuffer(4), job, {
     prepare: () => query,
-    maxLength: 8,
+    facts: { family: "bert", maxLength: 8, vocabSize: 2, storedDtype: "F32", loadNotes: [] },
   });
   task.finishItem(0, Float32Array.of(9));
   task.finishItem(1, Float32Array.of(10));

@@ -24,7 +24,7 @@ export abstract class VectorRankingTask extends Task<EmbedRow> {
     protected readonly model: VectorModel,
   ) {
     const texts = [job.query, ...textsOf(job.items)];
-    const estimatedTokens = estimatedTextTokens(texts, model.maxLength);
+    const estimatedTokens = estimatedTextTokens(texts, model.facts.maxLength);
     super(id, abort, { items: texts.length, estimatedTokens }, job.truncate);
     this.#job = job;
     this.#texts = texts;

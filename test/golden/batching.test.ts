@@ -9,7 +9,10 @@ import { expectClose, rawVectors, shuffled } from "./reference.ts";
 const device = mx.openDevice("cpu");
 
 function rowOfLength(model: EmbeddingModel, length: number): EmbedRow {
-  const ids = Int32Array.from({ length }, (_, i) => (7 + 31 * i + 13 * length) % model.vocabSize);
+  const ids = Int32Array.from(
+    { length },
+    (_, i) => (7 + 31 * i + 13 * length) % model.facts.vocabSize,
+  );
   return model.tokenize({ ids }, {});
 }
 
@@ -24,7 +27,7 @@ const POOLINGS = ["bert-mean", "bert-max", "bert-weightedmean", "bert-cls-dense"
 
 describe.each(POOLINGS)("%s: a row gives the vector it gives alone", (name) => {
   const model = loadEmbeddingModel({ directory: fixture(name), device });
-  const lengths = [1, 2, 31, 32, 33, 64, model.maxLength];
+  const lengths = [1, 2, 31, 32, 33, 64, model.facts.maxLength];
   const rows = lengths.map((length) => rowOfLength(model, length));
 
   test("in a batch of mixed lengths, in any order", () => {

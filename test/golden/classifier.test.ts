@@ -87,12 +87,12 @@ describe.each(CROSS_ENCODERS)("%s", (name) => {
     const prepared = model.prepare(QUERY);
     const rows = ["short", words].map((document) => prepared.pair(document));
     expect(rows.map((row) => row.truncated)).toEqual([false, true]);
-    expect(rows[1]!.ids).toHaveLength(model.maxLength);
+    expect(rows[1]!.ids).toHaveLength(model.facts.maxLength);
     const [beside, long] = model.start(rows).read();
     expect(beside).toBeCloseTo(short!, 4);
     expect(long).toBeFinite();
     for (const document of ["short", words]) {
-      expect(model.prepare(words).pair(document).ids).toHaveLength(model.maxLength);
+      expect(model.prepare(words).pair(document).ids).toHaveLength(model.facts.maxLength);
     }
   });
 });
@@ -179,9 +179,9 @@ test("the limit is the smallest of files, positions and flag", () => {
   editJson<{ model_max_length?: number }>(join(directory, "tokenizer_config.json"), (config) => {
     delete config.model_max_length;
   });
-  expect(loadReranker({ directory, device }).maxLength).toBe(128); // 130 positions, 2 of them for padding
-  expect(loadReranker({ directory, device, maxLength: 20 }).maxLength).toBe(20);
-  expect(loadReranker({ directory, device, maxLength: 999 }).maxLength).toBe(128);
+  expect(loadReranker({ directory, device }).facts.maxLength).toBe(128); // 130 positions, 2 of them for padding
+  expect(loadReranker({ directory, device, maxLength: 20 }).facts.maxLength).toBe(20);
+  expect(loadReranker({ directory, device, maxLength: 999 }).facts.maxLength).toBe(128);
 });
 
 test("batches leave no tensors behind", () => {

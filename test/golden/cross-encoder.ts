@@ -31,7 +31,7 @@ function ranksAsReference(name: string): void {
 
   test("the facts are those of the files", () => {
     const { family, max_length: maxLength } = facts;
-    expect(model).toMatchObject({ family, maxLength, takesInstruction: false });
+    expect(model).toMatchObject({ facts: { family, maxLength }, takesInstruction: false });
   });
 
   test("token and type ids are those of the reference tokenizer, cut by longest_first", () => {

@@ -33,9 +33,9 @@ function embedsAsReference(name: string, family: string, options: EmbedderOption
   const rows = cases.map((wanted) => rowOf(model, wanted));
 
   test("the facts are those of the files", () => {
-    expect(model.family).toBe(family);
+    expect(model.facts.family).toBe(family);
     expect(model.dim).toBe(facts.dim);
-    expect(model.maxLength).toBe(facts.max_length);
+    expect(model.facts.maxLength).toBe(facts.max_length);
     expect(model.pooling).toBe(facts.pooling.replace("_tokens", ""));
     expect(model.normalization).toBe(facts.normalized ? "l2" : "none");
   });

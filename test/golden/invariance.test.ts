@@ -101,7 +101,12 @@ const TEXTS = [
 
 const rowOfIds = (model: EmbeddingModel, length: number): EmbedRow =>
   model.tokenize(
-    { ids: Int32Array.from({ length }, (_, i) => (7 + 31 * i + 13 * length) % model.vocabSize) },
+    {
+      ids: Int32Array.from(
+        { length },
+        (_, i) => (7 + 31 * i + 13 * length) % model.facts.vocabSize,
+      ),
+    },
     {},
   );
 
@@ -114,7 +119,7 @@ function embedderTests(modelType: string, name: string, config: Entry["config"] 
   const model = loadEmbeddingModel({ directory, device });
 
   test("the family is that of the entry, and takes the longest rows", () => {
-    expect(model).toMatchObject({ family: modelType, maxLength: LONGEST });
+    expect(model).toMatchObject({ facts: { family: modelType, maxLength: LONGEST } });
   });
 
   test.each(LENGTHS)("up to %d tokens: alone, in a batch, at another place", (longest) => {
@@ -173,7 +178,7 @@ function rerankerTests(modelType: string, name: string): void {
   const shortest = loaded(copy).prepare(QUERY).pair("a").tokens;
 
   test("the family is that of the entry", () => {
-    expect(loaded(copy)).toMatchObject({ family: modelType, maxLength: LONGEST });
+    expect(loaded(copy)).toMatchObject({ facts: { family: modelType, maxLength: LONGEST } });
   });
 
   test.each(LENGTHS.filter((length) => length > shortest))(

@@ -57,10 +57,8 @@ test("the first 128 dimensions are those of text-embeddings-inference", () => {
 
 test("limits and facts come from the files", () => {
   expect(model).toMatchObject({
-    family: "bert",
+    facts: { family: "bert", maxLength: 256, vocabSize: 30522 },
     dim: 384,
-    maxLength: 256,
-    vocabSize: 30522,
     pooling: "mean",
     normalization: "l2",
   });

@@ -36,9 +36,8 @@ describe.each(layouts)("saved by %s", (_, directory) => {
 
   test("the facts are those of the files", () => {
     expect(model).toMatchObject({
-      family: facts.family,
+      facts: { family: facts.family, maxLength: facts.max_length },
       dim: facts.dim,
-      maxLength: facts.max_length,
       pooling: facts.pooling,
       normalization: "l2",
       multiVector: true,

@@ -18,9 +18,8 @@ const rows = cases.map((wanted) => rowOf(model, wanted));
 
 test("the facts are those of the files", () => {
   expect(model).toMatchObject({
-    family: "qwen3",
+    facts: { family: "qwen3", maxLength: facts.max_length },
     dim: facts.dim,
-    maxLength: facts.max_length,
     pooling: facts.pooling,
     normalization: "l2",
   });

@@ -54,7 +54,7 @@ function expectReferences(wanted: readonly Case[], rows: readonly PairRow[]): vo
 }
 
 test("the facts are those of the files", () => {
-  expect(model).toMatchObject({ family: "qwen3", maxLength: facts.max_length });
+  expect(model).toMatchObject({ facts: { family: "qwen3", maxLength: facts.max_length } });
   expect([prompt.yes, prompt.no]).toEqual([facts.yes_token_id, facts.no_token_id]);
   expect(prompt.beginning).toHaveLength(facts.prefix_tokens);
   expect(prompt.end).toHaveLength(facts.suffix_tokens);

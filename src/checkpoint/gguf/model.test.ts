@@ -123,7 +123,7 @@ test("--pooling helps a file that states none", () => {
 
 test("the stored type is that of most bytes", () => {
   const stored = (name: string) =>
-    loadEmbeddingModel({ directory: ggufFixture(name), device }).storedDtype;
+    loadEmbeddingModel({ directory: ggufFixture(name), device }).facts.storedDtype;
   expect(stored(BERT)).toBe("Q8_0");
   expect(stored("bert-gguf-k-quants")).toBe("Q6_K");
   expect(stored("bert-mean-gguf-f16")).toBe("F16");
