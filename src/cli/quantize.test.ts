@@ -1,6 +1,6 @@
 /** Runs the real program on a reference checkpoint. */
 import { expect, test } from "bun:test";
-import { existsSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fixture, temporaryDirectory } from "../../test/fixtures/fixtures.ts";
 import { mlxcel } from "./testing/mlxcel.ts";
@@ -31,6 +31,19 @@ test.each([
   expect(stderr).toMatch(message);
   expect({ stdout, code }).toEqual({ stdout: "", code: 2 });
   expect(existsSync("out")).toBe(false);
+});
+
+test("what a killed run to the same place has left goes; running ones and other folders stay", async () => {
+  const parent = temporaryDirectory("quantize");
+  const { pid: ended } = Bun.spawnSync(["true"]);
+  const kept = [`small.tmp.${process.pid}`, `other.tmp.${ended}`, "small.tmp.mine"];
+  for (const name of [...kept, `small.tmp.${ended}`]) {
+    mkdirSync(join(parent, name));
+    writeFileSync(join(parent, name, "part"), "");
+  }
+  const { stderr, code } = await mlxcel(["quantize", ...MODEL, "-o", join(parent, "small")]);
+  expect({ stderr, code }).toEqual({ stderr: "", code: 0 });
+  expect(readdirSync(parent).sort()).toEqual([...kept, "small"].sort());
 });
 
 test("what cannot be quantised is refused in one line", async () => {

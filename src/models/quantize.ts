@@ -1,6 +1,6 @@
 /** Writes a quantised copy of a checkpoint, in the layout of mlx-community. */
 import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import { join, relative, resolve } from "node:path";
+import { basename, dirname, join, relative, resolve } from "node:path";
 import * as mx from "../../ffi/index.ts";
 import type { Packing, Tensor } from "../../ffi/index.ts";
 import { readCheckpoint, type Checkpoint } from "../checkpoint/checkpoint.ts";
@@ -11,6 +11,7 @@ import { readQuantization, writtenPacking } from "../checkpoint/quantization.ts"
 import type { TensorLocation } from "../checkpoint/tensor-files.ts";
 import { ShardWriter } from "../checkpoint/shard-writer.ts";
 import { FLOATS, SafetensorsFiles } from "../checkpoint/weight-files.ts";
+import { removeLeftovers } from "../native/leftovers.ts";
 import { reasonOf } from "../native/thrown.ts";
 
 interface QuantizeOptions {
@@ -52,6 +53,7 @@ export function quantizeCheckpoint(options: QuantizeOptions): QuantizeReport {
   // A directory of its own until it is whole
   const unfinished = `${target}.tmp.${process.pid}`;
   try {
+    removeLeftovers(dirname(target), (name) => name === basename(target));
     const report = write(checkpoint, files, { ...options, target: unfinished });
     renameSync(unfinished, target);
     return report;

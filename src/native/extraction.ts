@@ -3,7 +3,6 @@ import { createHash } from "node:crypto";
 import {
   existsSync,
   mkdirSync,
-  readdirSync,
   readFileSync,
   renameSync,
   rmSync,
@@ -13,6 +12,7 @@ import {
 import { dirname, join } from "node:path";
 import { threadId } from "node:worker_threads";
 import type { EmbeddedFile, Executable } from "./executable.ts";
+import { removeLeftovers } from "./leftovers.ts";
 import { LibraryError } from "./library-error.ts";
 import { codeOf } from "./thrown.ts";
 
@@ -31,7 +31,7 @@ export function extractOnce(set: NativeSet, cache: string): string {
   try {
     if (isWhole(folder, set.files)) return folder;
     mkdirSync(cache, { recursive: true });
-    removeLeftovers(cache);
+    removeLeftovers(cache, (name) => name.startsWith("native-"));
     for (const file of set.files) extract(file, join(temporary, file.name));
     moveInto(folder, temporary, set.files);
     return folder;
@@ -71,26 +71,6 @@ function moveInto(folder: string, temporary: string, files: readonly EmbeddedFil
     renameSync(folder, old);
     renameSync(temporary, folder);
     rmSync(old, { recursive: true, force: true });
-  }
-}
-
-/** Removes what starts that were killed have left. */
-function removeLeftovers(cache: string): void {
-  for (const name of readdirSync(cache)) {
-    const [, pid] = /^native-.*\.tmp\.(\d+)\.\d+(?:\.old)?$/.exec(name) ?? [];
-    if (pid === undefined || isAlive(Number(pid))) continue;
-    rmSync(join(cache, name), { recursive: true, force: true });
-  }
-}
-
-/** A folder under our own number was left by a process that had it before. */
-function isAlive(pid: number): boolean {
-  if (pid === process.pid) return false;
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return codeOf(error) !== "ESRCH";
   }
 }
 
