@@ -1,32 +1,13 @@
 import { join } from "node:path";
 import { POOLING_FOLDER } from "../hub/file-names.ts";
 import type { Checkpoint } from "./checkpoint.ts";
+import { ENCODERS, PICTURE_ENCODERS } from "./model-types.ts";
 import { isFile } from "./regular-file.ts";
 
 /** What a checkpoint can be served as. */
 export type CheckpointKind = "embedding" | "reranker" | "chat";
 
-/** Families that have no language-model head at all: whatever their architecture is called, they embed. */
-const ENCODER_ONLY = new Set([
-  "bert",
-  "clip",
-  "deberta-v2",
-  "distilbert",
-  "embedding_gemma2",
-  "eurobert",
-  "gte",
-  "jina_embeddings_v3",
-  "llama_bidirec",
-  "llama_nemotron_vl",
-  "modernbert",
-  "mpnet",
-  "new",
-  "nomic_bert",
-  "roberta",
-  "siglip",
-  "siglip2",
-  "xlm-roberta",
-]);
+const ENCODER_TYPES: ReadonlySet<string> = new Set([...ENCODERS, ...PICTURE_ENCODERS]);
 
 /** Architectures that embed although their family also generates text. */
 const EMBEDDING_ARCHITECTURE = /^(T5EncoderModel|Col[A-Z]\w*|\w*Bidirectional\w*Model)$/;
@@ -40,7 +21,7 @@ export function kindOf(checkpoint: Checkpoint): CheckpointKind {
     checkpoint.gguf?.pooling !== undefined ||
     checkpoint.modules?.some((module) => module.type === "Pooling") ||
     (!checkpoint.gguf && isFile(join(checkpoint.directory, POOLING_FOLDER, "config.json"))) ||
-    ENCODER_ONLY.has(checkpoint.modelType) ||
+    ENCODER_TYPES.has(checkpoint.modelType) ||
     EMBEDDING_ARCHITECTURE.test(architecture) ||
     isBidirectionalDecoder(checkpoint, architecture);
   return embeds ? "embedding" : "chat";

@@ -1,3 +1,4 @@
+import type { ModelType } from "../checkpoint/model-types.ts";
 import type { Weights } from "../checkpoint/weights.ts";
 import type { Encoder } from "../nn/encoder.ts";
 import type { SequenceClassifier } from "../nn/sequence-classifier.ts";
@@ -6,7 +7,7 @@ import type { InstructionPrompt } from "./instruction-prompt.ts";
 
 /** One `model_type`: one file in models/, listed in registry.ts. */
 export interface ModelFamily {
-  readonly modelType: string;
+  readonly modelType: ModelType;
   /** The models that people know it by. */
   readonly publishedAs: string;
   /** What bounds a row, for people: a number of tokens, or the setting in config.json. */

@@ -2,17 +2,28 @@ import { expect, test } from "bun:test";
 import { fixture } from "../../test/fixtures/fixtures.ts";
 import { readCheckpoint } from "../checkpoint/checkpoint.ts";
 import { kindOf } from "../checkpoint/kind.ts";
+import { ENCODERS, GENERATORS } from "../checkpoint/model-types.ts";
 import { families } from "./registry.ts";
 
-/** Families that generate text as well: their files decide what a checkpoint is. */
-const GENERATIVE = ["t5", "qwen2", "qwen3", "llama", "mistral", "ministral3", "gemma3_text"];
-
-const encoders = families
-  .map(({ modelType }) => modelType)
-  .filter((modelType) => !GENERATIVE.includes(modelType));
-
-test.each(encoders)("a %s embeds whatever its files leave out", (modelType) => {
+/** What a checkpoint of a family is served as where its files leave out all that is optional. */
+function kindOfBare(modelType: string): string {
   const checkpoint = readCheckpoint(fixture("bert-mean"));
   const bare = { directory: fixture("tokenizers"), modules: undefined, architectures: [] };
-  expect(kindOf({ ...checkpoint, ...bare, modelType })).toBe("embedding");
+  return kindOf({ ...checkpoint, ...bare, modelType });
+}
+
+test("every model_type that is known to load has its family, and only one", () => {
+  const known = [...ENCODERS, ...GENERATORS];
+  expect(families.map(({ modelType }) => modelType).sort()).toEqual(known.sort());
 });
+
+test.each(ENCODERS)("a %s embeds whatever its files leave out", (modelType) => {
+  expect(kindOfBare(modelType)).toBe("embedding");
+});
+
+test.each(GENERATORS)(
+  "a %s is a chat model where its files do not say that it embeds",
+  (modelType) => {
+    expect(kindOfBare(modelType)).toBe("chat");
+  },
+);

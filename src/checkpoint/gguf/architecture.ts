@@ -1,4 +1,5 @@
 import { CheckpointError } from "../error.ts";
+import type { ModelType } from "../model-types.ts";
 import type { GgufHeader } from "./header.ts";
 import type { Metadata } from "./metadata.ts";
 
@@ -7,7 +8,7 @@ export interface Architecture {
   /** `general.architecture`, and what its keys begin with. */
   readonly name: string;
   /** The `model_type` of the same network. */
-  readonly modelType: string;
+  readonly modelType: ModelType;
   /**
    * `architectures` of config.json: as an embedder, with a classification head where the family has one, and of a file
    * without `pooling_type` where the family writes texts.
