@@ -5,7 +5,8 @@ import type { EmbedItem, EmbedJob, EmbedResult, RerankJob, RerankResult } from "
 interface ChunkOptions<J, R> {
   /** Items per job. */
   readonly size: number;
-  submit(job: J): Promise<R>;
+  /** @param first the item of all with which the job begins */
+  submit(job: J, first: number): Promise<R>;
   /** Called after each job with the items that are done. */
   onProgress(done: number): void;
 }
@@ -48,7 +49,7 @@ async function eachChunk<J extends EmbedJob | RerankJob, R>(
 ): Promise<[R, ...R[]]> {
   const items = unpackItems(job.items);
   const run = async (chunk: readonly EmbedItem[], done: number) => {
-    const result = await submit({ ...job, items: chunk });
+    const result = await submit({ ...job, items: chunk }, done);
     onProgress(done + chunk.length);
     return result;
   };

@@ -2,7 +2,12 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { z } from "zod";
-import { fixture, temporaryDirectory } from "../../test/fixtures/fixtures.ts";
+import {
+  copyOfFixture,
+  editJson,
+  fixture,
+  temporaryDirectory,
+} from "../../test/fixtures/fixtures.ts";
 import { mlxcel } from "./testing/mlxcel.ts";
 
 const MODEL = ["-m", fixture("bert-mean")];
@@ -94,9 +99,13 @@ test("a text that is too long is cut, and stderr says so", async () => {
 });
 
 test.each([
-  [["-t", "a", "--dimensions", "65"], 2, /dimensions must be an integer from 1 to 64/],
-  [["-t", "a", "--prompt-name", "nope"], 2, /prompt_name "nope" is unknown/],
-  [["-t", ""], 2, /input\[0\] is an empty string/],
+  [
+    ["-t", "a", "--dimensions", "65"],
+    2,
+    /^mlxcel: --dimensions must be an integer from 1 to 64\n$/,
+  ],
+  [["-t", "a", "--prompt-name", "nope"], 2, /^mlxcel: --prompt-name "nope" is unknown/],
+  [["-t", "a", "", "b"], 2, /^mlxcel: text 2 behind -t is an empty string\n$/],
   [["--file", "no-such-file.txt"], 2, /--file no-such-file.txt: no such file/],
   [["-t", "a", "-m", "./no-such-model"], 1, /no such directory/],
   [["-t", "a", "-m", fixture("rerank-bert")], 1, /not an embedding model/],
@@ -105,6 +114,22 @@ test.each([
   expect({ code: exit.code, stdout: exit.stdout }).toEqual({ code, stdout: "" });
   expect(exit.stderr).toMatch(line);
   expect(exit.stderr.trimEnd().split("\n")).toHaveLength(1);
+});
+
+test("a text of a long file that the model cannot take is named by its line", async () => {
+  const model = copyOfFixture("bert-mean");
+  editJson<{ model: { vocab: Record<string, number> } }>(
+    join(model, "tokenizer.json"),
+    (tokenizer) => (tokenizer.model.vocab["zzzz"] = 5000),
+  );
+  const path = join(temporaryDirectory("embed"), "texts.jsonl");
+  const lines = Array.from({ length: 600 }, (_, i) => (i === 580 ? '{"text":"zzzz"}' : '"a"'));
+  await Bun.write(path, `\n${lines.join("\n")}`);
+  const { stderr, code } = await mlxcel(["embed", "-m", model, "-t", "a", "--file", path]);
+  expect({ stderr, code }).toEqual({
+    stderr: `mlxcel: ${path} line 582 has the token id 5000, which is outside of the vocabulary of 1000\n`,
+    code: 2,
+  });
 });
 
 test("a model with a vector per token: rows in every form of the answer", async () => {

@@ -8,13 +8,14 @@ import type { EmbedResult } from "../worker/job.ts";
 import { embedInChunks } from "./chunks.ts";
 import { fileFlag, jsonlFlag, modelFlags, outputFlags, resourceFlags } from "./command-flags.ts";
 import { flag, flagsOf, type FlagTable } from "./flag-table.ts";
+import { GivenTexts } from "./given-texts.ts";
 import { commandHelp } from "./help.ts";
-import { asUsage, LocalModel } from "./local-model.ts";
+import { LocalModel } from "./local-model.ts";
 import { npyFile } from "./npy.ts";
 import { remark, terminalColumns, withNewline, withProgress, writeAnswer } from "./output.ts";
 import { readCommandLine } from "./parse.ts";
 import { shortText, tableText } from "./table.ts";
-import { readItems, textOf } from "./text-file.ts";
+import { textOf } from "./text-file.ts";
 import { UsageError } from "./usage-error.ts";
 import { oneOf, onOff, text, wholeNumber } from "./values.ts";
 
@@ -98,9 +99,10 @@ export function embedHelp(colour: boolean): string {
 export async function embed(args: readonly string[], env: Environment): Promise<number> {
   const { flags } = readCommandLine(EMBED, args, env);
   checkOutput(flags);
-  const texts = await inputTexts(flags);
+  const given = await inputTexts(flags);
+  const texts = given.items.map(textOf);
   using model = await LocalModel.load("embed", flags, env, { pooling: flags.pooling });
-  const { job, render } = asUsage(() =>
+  const { job, render } = await given.inTheirWords(() =>
     openaiEmbeddings.parse(
       {
         input: texts,
@@ -113,7 +115,11 @@ export async function embed(args: readonly string[], env: Environment): Promise<
     ),
   );
   const result = await withProgress("texts", texts.length, (onProgress) =>
-    embedInChunks(job, { size: CHUNK_TEXTS, submit: (chunk) => model.submit(chunk), onProgress }),
+    embedInChunks(job, {
+      size: CHUNK_TEXTS,
+      submit: (chunk, first) => given.inTheirWords(() => model.submit(chunk), first),
+      onProgress,
+    }),
   );
   const { id, info } = model.context.model;
   if (result.truncated > 0) {
@@ -143,11 +149,11 @@ function checkOutput({ json, npy, output }: EmbedFlags): void {
   }
 }
 
-async function inputTexts({ text = [], file, jsonl }: EmbedFlags): Promise<string[]> {
-  const items = file === undefined ? [] : await readItems({ path: file, jsonl });
-  const texts = [...text, ...items.map(textOf)];
-  if (texts.length === 0) throw new UsageError("nothing to embed: give -t TEXT or --file FILE");
-  return texts;
+async function inputTexts({ text, file, jsonl }: EmbedFlags): Promise<GivenTexts> {
+  const naming = { field: "input", noun: "text", flag: "-t" };
+  const texts = await GivenTexts.read(naming, { words: text, file, jsonl });
+  if (texts.items.length > 0) return texts;
+  throw new UsageError("nothing to embed: give -t TEXT or --file FILE");
 }
 
 const SHOWN_COMPONENTS = 4;

@@ -7,12 +7,10 @@ import type { Environment } from "../native/environment.ts";
 import type { Logger } from "../serving/log.ts";
 import type { Provider } from "../serving/provider.ts";
 import { RankingEmbedder } from "../serving/ranking-embedder.ts";
-import { Failure } from "../worker/failure.ts";
 import type { EmbedJob, RerankJob, ResultOf } from "../worker/job.ts";
 import type { WorkerSettings } from "../worker/protocol.ts";
 import { hostOf } from "./model-host.ts";
 import { type HubFlags, namedModel } from "./named-model.ts";
-import { UsageError } from "./usage-error.ts";
 
 interface LocalModelFlags extends HubFlags {
   readonly model?: string | undefined;
@@ -93,15 +91,5 @@ export class LocalModel implements Disposable {
 
   [Symbol.dispose](): void {
     this.#close();
-  }
-}
-
-/** What the server would answer with 400 is a wrong command line here. */
-export function asUsage<T>(parse: () => T): T {
-  try {
-    return parse();
-  } catch (error) {
-    if (error instanceof Failure && error.reason === "invalid") throw new UsageError(error.message);
-    throw error;
   }
 }

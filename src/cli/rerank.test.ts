@@ -79,8 +79,12 @@ test("the table has a line per document, best first; an embedder's scores are ca
 });
 
 test.each([
-  [["-m", fixture("rerank-bert"), "--instruction", "Judge"], 2, /instruction means nothing/],
-  [["-m", fixture("rerank-bert"), "-d", " "], 2, /documents\[1\] has no text/],
+  [
+    ["-m", fixture("rerank-bert"), "--instruction", "Judge"],
+    2,
+    /^mlxcel: --instruction means nothing to .*: leave it out\n$/,
+  ],
+  [["-m", fixture("rerank-bert"), "-d", " "], 2, /^mlxcel: document 2 behind -d has no text/],
   [["-m", fixture("rerank-bert"), "-q", "  "], 2, /-q takes a text/],
   [["-m", fixture("classifier-bert-2-labels")], 1, /2 labels/],
   [["-m", "./no-such-model"], 1, /no such directory/],

@@ -9,12 +9,13 @@ import type { EmbedderInfo, RerankResult } from "../worker/job.ts";
 import { rerankInChunks } from "./chunks.ts";
 import { fileFlag, jsonlFlag, modelFlags, outputFlags, resourceFlags } from "./command-flags.ts";
 import { flag, flagsOf, type FlagTable } from "./flag-table.ts";
+import { GivenTexts } from "./given-texts.ts";
 import { commandHelp } from "./help.ts";
-import { asUsage, LocalModel } from "./local-model.ts";
+import { LocalModel } from "./local-model.ts";
 import { remark, terminalColumns, withNewline, withProgress, writeAnswer } from "./output.ts";
 import { readCommandLine } from "./parse.ts";
 import { shortText, tableText } from "./table.ts";
-import { readItems, textOf, type FileItem } from "./text-file.ts";
+import { textOf, type FileItem } from "./text-file.ts";
 import { UsageError } from "./usage-error.ts";
 import { onOff, text, wholeNumber } from "./values.ts";
 
@@ -92,10 +93,11 @@ export function rerankHelp(colour: boolean): string {
 export async function rerank(args: readonly string[], env: Environment): Promise<number> {
   const { flags } = readCommandLine(RERANK, args, env);
   if (flags.query === undefined) throw new UsageError("nothing to rank by: give -q QUERY");
-  const documents = await inputDocuments(flags);
+  const given = await inputDocuments(flags);
+  const documents = given.items;
   using model = await LocalModel.load("rank", flags, env);
   const { id, info } = model.context.model;
-  const { job, render } = asUsage(() =>
+  const { job, render } = await given.inTheirWords(() =>
     rerankDialect.parse(
       {
         query: flags.query,
@@ -111,7 +113,11 @@ export async function rerank(args: readonly string[], env: Environment): Promise
   // an embedder counts the query's tokens once per job: its documents stay together
   const size = info.kind === "embedding" ? documents.length : CHUNK_DOCUMENTS;
   const result = await withProgress("documents", documents.length, (onProgress) =>
-    rerankInChunks(job, { size, submit: (chunk) => model.submit(chunk), onProgress }),
+    rerankInChunks(job, {
+      size,
+      submit: (chunk, first) => given.inTheirWords(() => model.submit(chunk), first),
+      onProgress,
+    }),
   );
   if (result.truncated > 0) {
     remark(`${result.truncated} of the pairs cut to the limit of ${info.maxLength} tokens`);
@@ -129,11 +135,11 @@ export async function rerank(args: readonly string[], env: Environment): Promise
 /** Few enough for the progress to move, and many full batches for the worker. */
 const CHUNK_DOCUMENTS = 256;
 
-async function inputDocuments({ document = [], file, jsonl }: RerankFlags): Promise<FileItem[]> {
-  const lines = file === undefined ? [] : await readItems({ path: file, jsonl });
-  const documents = [...document, ...lines];
-  if (documents.length === 0) throw new UsageError("nothing to rank: give -d DOC or --file FILE");
-  return documents;
+async function inputDocuments({ document, file, jsonl }: RerankFlags): Promise<GivenTexts> {
+  const naming = { field: "documents", noun: "document", flag: "-d" };
+  const documents = await GivenTexts.read(naming, { words: document, file, jsonl });
+  if (documents.items.length > 0) return documents;
+  throw new UsageError("nothing to rank: give -d DOC or --file FILE");
 }
 
 function scoreKind({ multiVector }: EmbedderInfo, { rawScores }: RankingOptions): string {

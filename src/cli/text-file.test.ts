@@ -7,7 +7,7 @@ import { UsageError } from "./usage-error.ts";
 async function read(name: string, content: string, jsonl = false): Promise<string[]> {
   const path = join(temporaryDirectory("texts"), name);
   await Bun.write(path, content);
-  return (await readItems({ path, jsonl })).map(textOf);
+  return (await readItems({ path, jsonl })).items.map(textOf);
 }
 
 test("a text per line, whatever the line ends and with or without the last one", async () => {
@@ -27,8 +27,9 @@ test("JSON lines by the file's name, or when the flag says so", async () => {
 test("JSON lines keep their other keys, and blank ones between them count for nothing", async () => {
   const path = join(temporaryDirectory("texts"), "texts.jsonl");
   await Bun.write(path, '{"text":"a","id":7}\n\n"b"\n\n');
-  const items: readonly unknown[] = await readItems({ path, jsonl: false });
-  expect(items).toEqual([{ text: "a", id: 7 }, "b"]);
+  const { items, lineOf } = await readItems({ path, jsonl: false });
+  expect<readonly unknown[]>(items).toEqual([{ text: "a", id: 7 }, "b"]);
+  expect(lineOf(1)).toEndWith("texts.jsonl line 3");
 });
 
 test.each([

@@ -17,12 +17,18 @@ export function textOf(item: FileItem): string {
   return typeof item === "string" ? item : item.text;
 }
 
+interface FileItems {
+  readonly items: readonly FileItem[];
+  /** Where an item stands: `texts.txt line 3`. */
+  lineOf(item: number): string;
+}
+
 /**
  * The items of a file, one per line; a line end at the very end starts no further one, and blank lines between JSON
  * lines count for nothing.
  * @throws Error one line, naming the file and the line
  */
-export async function readItems({ path, jsonl }: TextFile): Promise<FileItem[]> {
+export async function readItems({ path, jsonl }: TextFile): Promise<FileItems> {
   const name = path === "-" ? "stdin" : path;
   if (path !== "-" && !existsSync(path)) throw new UsageError(`--file ${path}: no such file`);
   const content = path === "-" ? await Bun.stdin.text() : readFlagFile("--file", path);
@@ -30,14 +36,15 @@ export async function readItems({ path, jsonl }: TextFile): Promise<FileItem[]> 
   if (lines.at(-1) === "") lines.pop();
   if (lines.length === 0) throw new Error(`${name} is empty; write one text per line`);
   const isJson = jsonl || /\.(jsonl|ndjson)$/i.test(path);
-  return lines.flatMap((line, i) => {
-    if (isJson && line.trim() === "") return [];
-    const at = `${name} line ${i + 1}`;
-    const item = isJson ? jsonItem(line, at) : line;
-    if (textOf(item).trim() === "")
-      throw new Error(`${at} is blank; delete it, for every line is a text`);
-    return [item];
+  const at = (line: number) => `${name} line ${line + 1}`;
+  const numbers = lines.flatMap((line, i) => (isJson && line.trim() === "" ? [] : [i]));
+  const items = numbers.map((i) => {
+    const line = lines[i] ?? "";
+    const item = isJson ? jsonItem(line, at(i)) : line;
+    if (textOf(item).trim() !== "") return item;
+    throw new Error(`${at(i)} is blank; delete it, for every line is a text`);
   });
+  return { items, lineOf: (item) => at(numbers[item] ?? 0) };
 }
 
 function jsonItem(line: string, at: string): FileItem {

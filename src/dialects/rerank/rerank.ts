@@ -69,7 +69,7 @@ function instruction(
   if (info.kind === "embedding" || info.takesInstruction) return given.toWellFormed();
   throw new Failure(
     "invalid",
-    `instruction means nothing to ${quote(id)}, a classifier: leave the field out`,
+    `instruction means nothing to ${quote(id)}, a classifier: leave it out`,
     "instruction",
   );
 }
