@@ -79,59 +79,45 @@ MLXCEL_INLINE Matrix operandOf(const Matrix &x, long rows, long width, float *co
 }
 #endif
 
-MLXCEL_INLINE void addBias(Tile &tile, const float *bias, long rows, long columns) {
+/// Where a tile of sums belongs: rows from `row` on, columns from `column` on.
+struct Place {
+  long row, rows;
+  long column;
+};
+
+/// Bias, activation, the factor `up` and the residual, in one pass over a tile of complete sums.
+template <mlxcel::Activation kind>
+void conclude(const LinearTask &task, const Tile *tiles, const Place &place) {
   for (int v = 0; v < kTileVectors; v++) {
-    const long start = v * kLanes;
-    const long left = columns - start;
+    const long column = place.column + v * kLanes;
+    const long left = task.outputs - column;
     if (left <= 0) return;
-    const Vec b = left >= kLanes ? load(bias + start) : loadPart(bias + start, left);
-    for (long r = 0; r < rows; r++) {
-      float *at = tile.values + r * kTileColumns + start;
-      store(at, load(at) + b);
+    const auto read = [left](const float *from) {
+      return left >= kLanes ? load(from) : loadPart(from, left);
+    };
+    const Vec bias = task.weights.bias ? read(task.weights.bias + column) : Vec{};
+    const Vec up_bias = task.up.bias ? read(task.up.bias + column) : Vec{};
+    for (long r = 0; r < place.rows; r++) {
+      const long in_tile = r * kTileColumns + v * kLanes;
+      const long in_result = (place.row + r) * task.outputs + column;
+      Vec x = activated<kind>(load(tiles[0].values + in_tile) + bias);
+      if (task.up.packed) x *= load(tiles[1].values + in_tile) + up_bias;
+      if (task.residual) x += read(task.residual + in_result);
+      if (left >= kLanes) store(task.result + in_result, x);
+      else storePart(task.result + in_result, x, left);
     }
   }
 }
 
-MLXCEL_INLINE void multiplyBy(Tile &tile, const Tile &factor, long rows) {
-  for (long i = 0; i < rows * kTileColumns; i += kLanes)
-    store(tile.values + i, load(tile.values + i) * load(factor.values + i));
-}
+typedef void (*Conclude)(const LinearTask &, const Tile *, const Place &);
 
-/// Writes a tile, plus the residual, to its place in the result.
-MLXCEL_INLINE void finish(const LinearTask &task, const Tile &tile, long row, long rows,
-                          long column,
-                          long columns) {
-  for (long r = 0; r < rows; r++) {
-    const long place = (row + r) * task.outputs + column;
-    const float *from = tile.values + r * kTileColumns;
-    for (int v = 0; v < kTileVectors; v++) {
-      const long start = v * kLanes;
-      const long left = columns - start;
-      if (left <= 0) break;
-      Vec x = load(from + start);
-      if (left >= kLanes) {
-        if (task.residual) x += load(task.residual + place + start);
-        store(task.result + place + start, x);
-      } else {
-        if (task.residual) x += loadPart(task.residual + place + start, left);
-        storePart(task.result + place + start, x, left);
-      }
-    }
-  }
-}
-
-/// What a tile of sums becomes once they are complete.
-MLXCEL_INLINE void conclude(const LinearTask &task, Tile *tiles, long row, long rows, long panel) {
-  const long column = panel * kTileColumns;
-  const long left = task.outputs - column;
-  const long columns = left < kTileColumns ? left : kTileColumns;
-  if (task.weights.bias) addBias(tiles[0], task.weights.bias + column, rows, columns);
-  activateInPlace(task.activation, tiles[0].values, rows * kTileColumns);
-  if (task.up.packed) {
-    if (task.up.bias) addBias(tiles[1], task.up.bias + column, rows, columns);
-    multiplyBy(tiles[0], tiles[1], rows);
-  }
-  finish(task, tiles[0], row, rows, column, columns);
+MLXCEL_INLINE Conclude concludeWith(mlxcel::Activation kind) {
+  using mlxcel::Activation;
+  static constexpr Conclude table[mlxcel::kActivations] = {
+      conclude<Activation::identity>, conclude<Activation::gelu>, conclude<Activation::geluTanh>,
+      conclude<Activation::relu>,     conclude<Activation::silu>, conclude<Activation::tanh>,
+  };
+  return table[static_cast<int>(kind)];
 }
 
 void linear(const LinearTask &task, const Block &block) {
@@ -148,6 +134,7 @@ void linear(const LinearTask &task, const Block &block) {
       mlxcel::Scratch::kernel,
           tile_count * kTileRows * kTileColumns + kTileRows * (depth + kLanes)));
   float *const copy = tiles[tile_count].values;
+  const Conclude conclude = concludeWith(task.activation);
 
   for (long start = 0; start < inputs; start += depth) {
     const long count = inputs - start < depth ? inputs - start : depth;
@@ -167,7 +154,7 @@ void linear(const LinearTask &task, const Block &block) {
         if (task.up.packed)
           multiply(elementsOf(count), x.values, x.stride, task.up.packed + place, kTileColumns, at[1].values,
                    kTileColumns);
-        if (complete) conclude(task, at, row, rows, panel);
+        if (complete) conclude(task, at, {row, rows, panel * kTileColumns});
         if (passes > 1) at += matrices;
       }
     }

@@ -28,10 +28,11 @@ void copyDense(const uint32_t *from, const mx::Shape &shape, const mx::Strides &
 
 /// Bytes to ask for. MLX keeps freed blocks, but gives one out again only where about its own size
 /// is asked for, which no other number of tokens does. With powers of two nearly every result finds
-/// one; new ones cost a page fault for every 4 KiB.
+/// one; new ones cost a page fault for every 4 KiB. Of large ones MLX keeps too few to choose from.
 size_t blockBytes(size_t bytes, Lifetime lifetime) {
-  constexpr size_t kSmallest = 64 << 10;
-  return lifetime == Lifetime::brief && bytes > kSmallest ? std::bit_ceil(bytes) : bytes;
+  constexpr size_t kSmallest = 64 << 10, kLargest = 8 << 20;
+  const bool rounded = lifetime == Lifetime::brief && bytes > kSmallest && bytes < kLargest;
+  return rounded ? std::bit_ceil(bytes) : bytes;
 }
 
 class CpuKernel : public mx::Primitive {
