@@ -293,7 +293,7 @@ test("a vector that is not finite is an error that names the model, never a resu
   const model = loadEmbeddingModel({ directory, device });
   const pending = model.start([model.tokenize({ text: "hello" }, {})]);
   expect(() => pending.read()).toThrow(
-    /^mlxcel-bert-mean-\w+ computed a vector that contains NaN$/,
+    /^mlxcel-bert-mean-\w+ computed a vector that contains NaN; download the model again, or use another checkpoint$/,
   );
 });
 

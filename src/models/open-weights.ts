@@ -52,7 +52,8 @@ export function openWeights(
   return { weights, facts: { storedDtype: weights.storedDtype, loadNotes } };
 }
 
-function tensorFiles(
+/** The files of a checkpoint, with the adapter merged in where it has one. */
+export function tensorFiles(
   { weightsDirectory, gguf, config, adapter }: Checkpoint,
   computeDtype: WeightsOptions["computeDtype"],
 ): TensorFiles {

@@ -1,9 +1,21 @@
 import * as mx from "../../ffi/index.ts";
 import type { Tensor } from "../../ffi/index.ts";
 
+/** What helps where a model computes nonsense. */
+export const NEXT_STEP = "download the model again, or use another checkpoint";
+
+/** The model computed NaN or an infinity. */
+export class NotFinite extends Error {
+  override readonly name = "NotFinite";
+
+  constructor(problem: string) {
+    super(`${problem}; ${NEXT_STEP}`);
+  }
+}
+
 /** Numbers that are being computed. Exactly one of `read` and `drop` must be called. */
 export interface PendingValues {
-  /** Waits; row-major f32. Throws on a value that is not finite. */
+  /** Waits; row-major f32. Throws NotFinite on such a value. */
   read(): Float32Array<ArrayBuffer>;
   drop(): void;
 }
@@ -26,7 +38,7 @@ export function pendingValues(
         const values = out.toFloat32();
         const wrong = firstNotFinite(values);
         if (wrong === undefined) return values;
-        throw new Error(problem(wrong));
+        throw new NotFinite(problem(wrong));
       } finally {
         out.free();
       }

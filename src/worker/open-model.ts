@@ -1,4 +1,5 @@
 import * as mx from "../../ffi/index.ts";
+import { withDamageNamed } from "../models/damaged-weights.ts";
 import { loadEmbeddingModel } from "../models/load-embedder.ts";
 import { loadReranker } from "../models/load-reranker.ts";
 import { bulkBatchTokens, type BatchLimits } from "./batch-former.ts";
@@ -32,9 +33,11 @@ export function openModel(settings: WorkerSettings, events: EngineEvents): OpenM
   }
   if (settings.memoryLimitBytes !== undefined) mx.setMemoryLimit(settings.memoryLimitBytes);
   mx.setCacheLimit(settings.cacheLimitBytes);
-  return settings.kind === "reranker"
-    ? openReranker(settings, device, events)
-    : openEmbedder(settings, device, events);
+  return withDamageNamed(settings.directory, settings.base, () =>
+    settings.kind === "reranker"
+      ? openReranker(settings, device, events)
+      : openEmbedder(settings, device, events),
+  );
 }
 
 function openEmbedder(
