@@ -4,23 +4,32 @@ import { reasonOf } from "../native/thrown.ts";
 import { CheckpointError } from "./error.ts";
 import { isFile } from "./regular-file.ts";
 
-/** Reads a JSON file and checks it. Throws CheckpointError naming the file, and the key where the schema fails. */
+/** Reads a JSON file and checks it. Throws CheckpointError naming the file, and the keys where the schema fails. */
 export function readJson<Schema extends z.ZodType>(path: string, schema: Schema): z.output<Schema> {
   return checkJson(path, parseJson(path, readText(path)), schema);
 }
 
-/** Checks what a file holds. Throws CheckpointError naming the file and the key where the schema fails. */
+/** A damaged list may have thousands. */
+const SHOWN_PROBLEMS = 3;
+
+/**
+ * Checks what a JSON file holds, or a part of it. `place` is the file, and the key of the part. Throws CheckpointError
+ * naming it, and the keys where the schema fails.
+ */
 export function checkJson<Schema extends z.ZodType>(
-  path: string,
+  place: string,
   json: unknown,
   schema: Schema,
 ): z.output<Schema> {
   const parsed = schema.safeParse(json);
   if (parsed.success) return parsed.data;
-  const issue = parsed.error.issues[0];
-  const key = issue?.path.join(".");
+  const { issues } = parsed.error;
+  const problems = issues
+    .slice(0, SHOWN_PROBLEMS)
+    .map(({ path, message }) => (path.length > 0 ? `${path.join(".")}: ${message}` : message));
+  if (issues.length > SHOWN_PROBLEMS) problems.push(`${issues.length - SHOWN_PROBLEMS} more`);
   throw new CheckpointError(
-    `${path}: ${key ? `"${key}": ` : ""}${issue?.message ?? "unexpected content"}; fix the file or download it again`,
+    `${place}: ${problems.join("; ")}; download the file again, or use another checkpoint`,
   );
 }
 

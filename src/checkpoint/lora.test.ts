@@ -41,14 +41,14 @@ describe("adapter_config.json", () => {
   });
 
   test.each([
-    [{ peft_type: "IA3" }, /"peft_type"/],
-    [{ init_lora_weights: "pissa" }, /"init_lora_weights"/],
+    [{ peft_type: "IA3" }, /peft_type: /],
+    [{ init_lora_weights: "pissa" }, /init_lora_weights: /],
     [{ fan_in_fan_out: true }, /"fan_in_fan_out" is not supported; merge the adapter/],
     [{ lora_bias: true }, /"lora_bias"/],
     [{ layer_replication: [[0, 4]] }, /"layer_replication"/],
     [{ trainable_token_indices: [7] }, /"trainable_token_indices"/],
     [{ use_something_new: { strength: 2 } }, /"use_something_new"/],
-    [{ lora_alpha: null }, /"lora_alpha"/],
+    [{ lora_alpha: null }, /lora_alpha: /],
   ] as const)("%j is refused by name", (changes, message) => {
     const { directory } = new CheckpointCopy(NAME).set("adapter_config.json", changes);
     expect(refusalOf(() => readLoraConfig(directory))).toMatch(message);

@@ -49,11 +49,11 @@ describe("config.json", () => {
   });
 
   test.each([
-    [{ bits: 7 }, /quantization\.bits: 7 is not one of 2, 3, 4, 5, 6, 8 \(affine\)/],
-    [{ group_size: 48 }, /quantization\.group_size: 48 is not one of 32, 64, 128 \(affine\)/],
-    [{ mode: "int3" }, /quantization\.mode: "int3" is not a known mode \(affine, mxfp4/],
-    [{ mode: "nvfp4" }, /quantization\.group_size: 64 is not one of 16 \(nvfp4\)/],
-    [{ [LAYER]: { bits: 1 } }, /quantization\.encoder\.layer\.0\.attention\.self\.query\.bits: 1/],
+    [{ bits: 7 }, /quantization: bits: 7 is not one of 2, 3, 4, 5, 6, 8 \(affine\)/],
+    [{ group_size: 48 }, /quantization: group_size: 48 is not one of 32, 64, 128 \(affine\)/],
+    [{ mode: "int3" }, /quantization: mode: "int3" is not a known mode \(affine, mxfp4/],
+    [{ mode: "nvfp4" }, /quantization: group_size: 64 is not one of 16 \(nvfp4\)/],
+    [{ [LAYER]: { bits: 1 } }, /quantization\.encoder\.layer\.0\.attention\.self\.query: bits: 1/],
     [{ [LAYER]: "dense" }, /query: /],
     [{ quantize_input: true }, /quantize_input/],
     [{ quant_method: "gptq" }, /quantization\.quant_method: "gptq" is not supported/],

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import type { Packing, QuantizationMode } from "../../ffi/index.ts";
 import { CheckpointError } from "./error.ts";
+import { checkJson } from "./json-file.ts";
 
 /** The packings that MLX has, by mode; the first of each list is what MLX takes where nothing is said. */
 const PACKINGS: Readonly<
@@ -64,19 +65,20 @@ export function readQuantization(
 ): Quantization | undefined {
   const key = ["quantization", "quantization_config"].find((name) => config[name] != null);
   if (key === undefined) return undefined;
-  const settings = parse(z.record(z.string(), z.unknown()), config[key], key);
+  const place = `config.json: ${key}`;
+  const settings = checkJson(place, config[key], z.record(z.string(), z.unknown()));
   if (settings["quant_method"] != null && settings["quant_method"] !== "mlx") {
     throw new CheckpointError(
-      `config.json: ${key}.quant_method: "${settings["quant_method"]}" is not supported; use a checkpoint in f32, f16 or bf16, or one quantised by MLX`,
+      `${place}.quant_method: "${settings["quant_method"]}" is not supported; use a checkpoint in f32, f16 or bf16, or one quantised by MLX`,
     );
   }
-  const common = parse(packing, settings, key);
+  const common = checkJson(place, settings, packing);
   const layers = new Map<string, boolean | Packing>(
     Object.entries(settings)
       .filter(([name]) => !OWN_KEYS.has(name))
       .map(([name, setting]) => [
         name,
-        typeof setting === "boolean" ? setting : parse(packing, setting, `${key}.${name}`),
+        typeof setting === "boolean" ? setting : checkJson(`${place}.${name}`, setting, packing),
       ]),
   );
   return {
@@ -94,15 +96,6 @@ export function writtenPacking(
 ): Record<string, unknown> {
   const layers = Object.fromEntries(dense.map((layer) => [layer, false]));
   return { group_size: groupSize, bits, mode, ...layers };
-}
-
-function parse<Schema extends z.ZodType>(schema: Schema, value: unknown, setting: string) {
-  const parsed = schema.safeParse(value);
-  if (parsed.success) return parsed.data;
-  const problems = parsed.error.issues.map(({ path, message }) =>
-    [[setting, ...path].join("."), message].join(": "),
-  );
-  throw new CheckpointError(`config.json: ${problems.join("; ")}`);
 }
 
 /** How a packing is called: `4-bit`, or the mode where that says it all. */

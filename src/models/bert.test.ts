@@ -10,7 +10,7 @@ describeRefusedSettings("bert-mean", [
   [{ hidden_act: "quick_gelu" }, /hidden_act: unknown activation "quick_gelu"/],
   [{ position_embedding_type: "relative_key" }, /position_embedding_type/],
   [{ is_decoder: true }, /is_decoder/],
-  [{ quantization: { bits: 7, group_size: 64 } }, /quantization\.bits: 7/],
+  [{ quantization: { bits: 7, group_size: 64 } }, /quantization: bits: 7/],
   [{ layer_norm_eps: "1e-12" }, /layer_norm_eps/],
   [{ num_attention_heads: 7 }, /num_attention_heads: 7 .*hidden_size 64/],
   [{ hidden_size: undefined }, /hidden_size/],

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { CheckpointError } from "../checkpoint/error.ts";
+import { checkJson } from "../checkpoint/json-file.ts";
 
 /** More than any network has of anything; tables as large as a file claims would be made before its tensors are seen. */
 const MOST = 2 ** 24;
@@ -24,14 +24,11 @@ export function headsDivide<Key extends string>(
   };
 }
 
-/** Parses a JSON file of a checkpoint. Throws CheckpointError naming the file, the key and its value. */
+/** Checks config.json, or the part of it that `place` names. Throws CheckpointError naming the keys that do not fit. */
 export function parseConfig<Schema extends z.ZodType>(
   schema: Schema,
   config: unknown,
-  file = "config.json",
+  place = "config.json",
 ): z.output<Schema> {
-  const parsed = schema.safeParse(config);
-  if (parsed.success) return parsed.data;
-  const problems = parsed.error.issues.map(({ path, message }) => `${path.join(".")}: ${message}`);
-  throw new CheckpointError(`${file}: ${problems.join("; ")}`);
+  return checkJson(place, config, schema);
 }

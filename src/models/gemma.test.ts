@@ -121,7 +121,7 @@ describeRefusedSettings("gemma3-embed", [
   [{ rope_scaling: { rope_type: "dynamic", factor: 2 } }, /rope_scaling\.rope_type: "dynamic"/],
   [{ rope_parameters: { rope_type: "default", rope_theta: 1e6 } }, /rope_parameters/],
   [{ attention_bias: true }, /q_proj\.bias.*missing/],
-  [{ quantization: { bits: 7 } }, /quantization\.bits: 7/],
+  [{ quantization: { bits: 7 } }, /quantization: bits: 7/],
 ]);
 
 const proportional = { rope_type: "proportional", rope_theta: 1e6, partial_rotary_factor: 0.25 };

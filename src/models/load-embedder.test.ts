@@ -142,14 +142,14 @@ describe("a template of the tokenizer that the network has no rows for stops the
   test("token types", () => {
     expect(load(2, 2)).toThrow(/post_processor gives tokens the type 2, .* type_vocab_size of 2;/);
     for (const typeId of [-1, -100_000, 2 ** 32]) {
-      expect(load(2, typeId)).toThrow(/post_processor at "single\.1/);
+      expect(load(2, typeId)).toThrow(/post_processor: single\.1/);
     }
   });
 
   test("tokens", () => {
     expect(load(1000, 0)).toThrow(/post_processor puts the token 1000 .* vocab_size of 1000;/);
-    expect(load(-1, 0)).toThrow(/post_processor at "special_tokens\.\[CLS\]/);
-    expect(load(2 ** 32, 0)).toThrow(/post_processor at "special_tokens\.\[CLS\]/);
+    expect(load(-1, 0)).toThrow(/post_processor: special_tokens\.\[CLS\]/);
+    expect(load(2 ** 32, 0)).toThrow(/post_processor: special_tokens\.\[CLS\]/);
   });
 });
 

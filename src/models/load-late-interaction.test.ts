@@ -100,12 +100,12 @@ describe("PyLate's settings", () => {
   });
 
   test.each([
-    [{ query_prefix: 7 }, /"query_prefix"/],
-    [{ query_length: 0 }, /"query_length"/],
-    [{ document_length: "96" }, /"document_length"/],
-    [{ do_query_expansion: "yes" }, /"do_query_expansion"/],
-    [{ attend_to_expansion_tokens: 1 }, /"attend_to_expansion_tokens"/],
-    [{ skiplist_words: "," }, /"skiplist_words"/],
+    [{ query_prefix: 7 }, /query_prefix: /],
+    [{ query_length: 0 }, /query_length: /],
+    [{ document_length: "96" }, /document_length: /],
+    [{ do_query_expansion: "yes" }, /do_query_expansion: /],
+    [{ attend_to_expansion_tokens: 1 }, /attend_to_expansion_tokens: /],
+    [{ skiplist_words: "," }, /skiplist_words: /],
     [{ document_prefix: "[Doc]" }, /document_prefix: "\[Doc\]" is not a token/],
     [{ query_length: 3 }, /limit of 3 leaves no room/],
   ])("%j is refused by name", (settings, message) => expectRefused(pylate(settings), message));
@@ -136,17 +136,17 @@ describe("a MultiVectorEncoder's settings", () => {
   const expansion = { strategy: "fixed", length: 12 };
 
   test.each([
-    [{ query_expansion: { ...expansion, strategy: "max" } }, /"query_expansion\.strategy"/],
-    [{ query_expansion: { strategy: "fixed" } }, /"query_expansion\.length"/],
+    [{ query_expansion: { ...expansion, strategy: "max" } }, /query_expansion\.strategy: /],
+    [{ query_expansion: { strategy: "fixed" } }, /query_expansion\.length: /],
     [{ query_expansion: { ...expansion, side: "left" } }, /"side" is not a supported setting/],
     [{ query_expansion: { ...expansion, token: "[FILL]" } }, /"\[FILL\]" is not a token/],
-    [{ query_length: -1, query_expansion: null }, /"query_length"/],
-    [{ skiplist_tasks: ["passage"] }, /MultiVectorMask\/config\.json: "skiplist_tasks/],
+    [{ query_length: -1, query_expansion: null }, /query_length: /],
+    [{ skiplist_tasks: ["passage"] }, /MultiVectorMask\/config\.json: skiplist_tasks/],
   ])("%j is refused by name", (settings, message) => expectRefused(encoder(settings), message));
 
   test("a mask that keeps some tokens only is refused, and so is one of two masks", () => {
     const keeping = encoder().set("2_MultiVectorMask/config.json", { keep_only_token_ids: [7] });
-    expectRefused(keeping, /"keep_only_token_ids"/);
+    expectRefused(keeping, /keep_only_token_ids: /);
     const mask = { type: "MultiVectorMask", path: "2_MultiVectorMask" };
     const modules = [{ type: "Transformer", path: "" }, mask, mask];
     expectRefused(encoder().write("modules.json", modules), /one MultiVectorMask/);
@@ -154,8 +154,8 @@ describe("a MultiVectorEncoder's settings", () => {
 
   test("modules that work on one vector per text are refused, and so is expansion without a mask", () => {
     const sentence = { module_input_name: "sentence_embedding" };
-    expectRefused(encoder().set("3_Normalize/config.json", sentence), /"module_input_name"/);
-    expectRefused(encoder().set("1_Dense/config.json", sentence), /"module_input_name"/);
+    expectRefused(encoder().set("3_Normalize/config.json", sentence), /module_input_name: /);
+    expectRefused(encoder().set("1_Dense/config.json", sentence), /module_input_name: /);
     const modules = [{ type: "Transformer", path: "" }];
     expectRefused(encoder().write("modules.json", modules), /"query_expansion" needs a Multi/);
     const pooled = [...modules, { type: "Pooling", path: "1_Pooling" }];
@@ -187,7 +187,7 @@ describe("a MultiVectorEncoder's settings", () => {
 describe("Stanford's settings", () => {
   test("another similarity is refused, and so is a projection of another width", () => {
     const copy = () => asStanfordColbert(NAME);
-    expectRefused(copy().set("artifact.metadata", { similarity: "l2" }), /"similarity"/);
+    expectRefused(copy().set("artifact.metadata", { similarity: "l2" }), /similarity: /);
     expectRefused(copy().set("artifact.metadata", { dim: 16 }), /linear\.weight.*\[16, 36\]/);
     expectRefused(copy().remove("artifact.metadata"), /artifact\.metadata is missing/);
   });
@@ -208,5 +208,5 @@ test("a pooling flag, and a checkpoint without modules.json, are refused", () =>
 test("settings of queries and documents are refused where a text has one vector", () => {
   const copy = new CheckpointCopy("bert-mean");
   copy.set("sentence_bert_config.json", { query_length: 8 });
-  expectRefused(copy, /"query_length"/);
+  expectRefused(copy, /query_length: /);
 });

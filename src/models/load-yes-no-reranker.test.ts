@@ -38,7 +38,7 @@ describe("a checkpoint that cannot be asked stops the load by name", () => {
     ],
     [{ architectures: [] }, /architecture none/],
     [{ model_type: "qwen2" }, /model_type "qwen2"/],
-    [{ quantization: { bits: 7, group_size: 64 } }, /quantization\.bits: 7/],
+    [{ quantization: { bits: 7, group_size: 64 } }, /quantization: bits: 7/],
     [{ tie_word_embeddings: false }, /"lm_head\.weight" is missing/],
     [{ vocab_size: 600 }, /embed_tokens\.weight/],
   ] as const)("%j", (changes, message) => {

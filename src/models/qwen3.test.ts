@@ -43,7 +43,7 @@ describe("a setting that would change the numbers stops the load by name", () =>
     [{ head_dim: 33 }, /head_dim/],
     [{ head_dim: 16 }, /q_proj\.weight.*\[128, 64\].*\[64, 64\]/],
     [{ num_hidden_layers: 3 }, /layers\.2\./],
-    [{ quantization: { bits: 7, group_size: 64 } }, /quantization\.bits: 7/],
+    [{ quantization: { bits: 7, group_size: 64 } }, /quantization: bits: 7/],
     [{ hidden_size: undefined }, /hidden_size/],
   ] as const)("%j", (changes, message) => {
     const load = loadWith(changes);

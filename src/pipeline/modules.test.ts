@@ -144,7 +144,7 @@ test("a Dense module that does not fit is refused by name", () => {
   const gelu = "my_package.SpecialGelu";
   expectRefused(setting({ activation_function: gelu }), /activation_function "my_package/);
   expectRefused(setting({ use_residual: true }), /tensor "residual\.weight" is missing/);
-  expectRefused(setting({ module_input_name: "token_embeddings" }), /"module_input_name"/);
+  expectRefused(setting({ module_input_name: "token_embeddings" }), /module_input_name: /);
   expectRefused(setting({ in_features: 30 }), /in_features|shape/);
   expectRefused(setting({ bias: true, out_features: 41 }), /\[40, 36\].*\[41, 36\]/);
 

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { CheckpointError } from "../checkpoint/error.ts";
+import { checkJson } from "../checkpoint/json-file.ts";
 import { int32Index } from "./tokenizer-file.ts";
 
 /** One element of the row that a post-processor makes: a special token, or the place of a text. */
@@ -57,30 +58,31 @@ function timesOf(text: "A" | "B", template: readonly TemplatePart[]): number {
 }
 
 function describedBy(path: string, processor: { readonly type: string } | null): Templates {
+  const place = `${path}: post_processor`;
   switch (processor?.type) {
     case undefined:
     case "ByteLevel": // concerns offsets only
       return PLAIN;
     case "TemplateProcessing":
-      return fromTemplate(path, parse(path, templateProcessing, processor));
+      return fromTemplate(path, checkJson(place, processor, templateProcessing));
     case "BertProcessing": {
-      const { cls, sep } = specialsOf(path, processor);
+      const { cls, sep } = specialsOf(place, processor);
       return {
         single: [cls, A, sep],
         pair: [cls, A, sep, B_OF_ANOTHER_TYPE, { ...sep, typeId: 1 }],
       };
     }
     case "RobertaProcessing": {
-      const { cls, sep } = specialsOf(path, processor);
+      const { cls, sep } = specialsOf(place, processor);
       return { single: [cls, A, sep], pair: [cls, A, sep, sep, B, sep] };
     }
     case "Sequence":
-      return parse(path, sequenceOfProcessors, processor)
+      return checkJson(place, processor, sequenceOfProcessors)
         .processors.map((step) => describedBy(path, step))
         .reduce(wrapped, PLAIN);
     default:
       throw new CheckpointError(
-        `${path}: post_processor type "${processor?.type}" is not supported; supported are TemplateProcessing, BertProcessing, RobertaProcessing, ByteLevel and Sequence`,
+        `${place} type "${processor?.type}" is not supported; supported are TemplateProcessing, BertProcessing, RobertaProcessing, ByteLevel and Sequence`,
       );
   }
 }
@@ -104,8 +106,8 @@ function fromTemplate(path: string, stored: StoredTemplate): Templates {
   return { single: parts(stored.single), pair: parts(stored.pair) };
 }
 
-function specialsOf(path: string, processor: unknown) {
-  const { cls, sep } = parse(path, bertProcessing, processor);
+function specialsOf(place: string, processor: unknown) {
+  const { cls, sep } = checkJson(place, processor, bertProcessing);
   return { cls: specialPart(cls[1], 0), sep: specialPart(sep[1], 0) };
 }
 
@@ -119,17 +121,4 @@ function wrapped(inner: Templates, outer: Templates): Templates {
 
 function specialPart(id: number, typeId: number): TemplatePart {
   return { kind: "special", id, typeId };
-}
-
-function parse<Schema extends z.ZodType>(
-  path: string,
-  schema: Schema,
-  processor: unknown,
-): z.output<Schema> {
-  const parsed = schema.safeParse(processor);
-  if (parsed.success) return parsed.data;
-  const issue = parsed.error.issues[0];
-  throw new CheckpointError(
-    `${path}: post_processor at "${issue?.path.join(".")}": ${issue?.message}`,
-  );
 }
