@@ -21,6 +21,7 @@ import { denseClassifier } from "./classifier.ts";
 import { headsDivide, parseConfig, size } from "./config.ts";
 import type { ModelFamily } from "./family.ts";
 import { normedTables, type NormedTables } from "./lookup-table.ts";
+import { UNSTATED_MAX_POSITIONS } from "./max-length.ts";
 
 /** Names separated by bars, in the older files, or a list of them. */
 const names = z.union([
@@ -63,14 +64,11 @@ const configSchema = z
 
 type DebertaConfig = z.output<typeof configSchema>;
 
-/** Distances have no end: this only keeps rows from taking all the memory. */
-const MAX_POSITIONS = 8192;
-
 /** DeBERTa-v3 (He et al. 2021), and what of v2 has the same layers. */
 export const debertaV2: ModelFamily = {
   modelType: "deberta-v2",
   publishedAs: "DeBERTa-v3, mxbai-rerank v1",
-  lengthLimit: "8192",
+  lengthLimit: String(UNSTATED_MAX_POSITIONS),
   defaultPooling: "mean",
   weightPrefixes: ["deberta.", "model."],
   load: (config, weights) => new DebertaEncoder(parse(config), weights),
@@ -87,7 +85,7 @@ const parse = (config: unknown) => parseConfig(configSchema, config);
 class DebertaEncoder implements Encoder {
   readonly hiddenSize: number;
   readonly vocabSize: number;
-  readonly maxPositions = MAX_POSITIONS;
+  readonly maxPositions = UNSTATED_MAX_POSITIONS;
   readonly usualPositions: number;
   readonly #distances: DistanceBuckets;
   readonly #embed: NormedTables;

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { parseConfig, size } from "./config.ts";
+import { UNSTATED_MAX_POSITIONS } from "./max-length.ts";
 
 const sizesFile = z
   .looseObject({
@@ -10,7 +11,7 @@ const sizesFile = z
     num_attention_heads: size,
     num_key_value_heads: size.nullish(),
     head_dim: size.multipleOf(2).nullish(),
-    max_position_embeddings: size.default(8192),
+    max_position_embeddings: size.default(UNSTATED_MAX_POSITIONS),
     rms_norm_eps: z.number().positive().nullish(),
   })
   .check(({ value, issues }) => {

@@ -15,7 +15,7 @@ interface YesNoOptions extends WeightsPlacement {
 
 const ARCHITECTURE = "Qwen3ForCausalLM";
 
-/** What the published models are used with, though their positions reach further. */
+/** Tokens of a pair that the published models are used with, though their positions reach further. */
 const PUBLISHED_MAX_LENGTH = 8192;
 
 /** Loads a generative reranker. The caller has opened the device. Throws CheckpointError naming what cannot be used. */

@@ -1,6 +1,12 @@
 import type { LengthLimits } from "../checkpoint/checkpoint.ts";
 import { CheckpointError } from "../checkpoint/error.ts";
 
+/**
+ * Longest row in tokens that a network takes where nothing bounds it: its distances have no end, or config.json does
+ * not state its positions. It only keeps rows from taking all the memory.
+ */
+export const UNSTATED_MAX_POSITIONS = 8192;
+
 interface LengthOptions {
   /** The user's own limit; can only lower the model's. */
   readonly flag?: number | undefined;

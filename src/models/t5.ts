@@ -17,6 +17,7 @@ import { selfAttention, type SelfAttention } from "../nn/self-attention.ts";
 import { parseConfig, size } from "./config.ts";
 import type { ModelFamily } from "./family.ts";
 import { lookupTable, type LookupTable } from "./lookup-table.ts";
+import { UNSTATED_MAX_POSITIONS } from "./max-length.ts";
 
 const configSchema = z
   .object({
@@ -45,14 +46,11 @@ const configSchema = z
 
 type T5Config = z.output<typeof configSchema>;
 
-/** Distances have no end: this only keeps rows from taking all the memory. */
-const MAX_POSITIONS = 8192;
-
 /** The encoder of T5 (Raffel et al. 2020). */
 export const t5: ModelFamily = {
   modelType: "t5",
   publishedAs: "Sentence-T5, GTR, Instructor; the encoder of T5 and T5 1.1",
-  lengthLimit: "8192",
+  lengthLimit: String(UNSTATED_MAX_POSITIONS),
   defaultPooling: "mean",
   weightPrefixes: [],
   needsFloat32: true,
@@ -62,7 +60,7 @@ export const t5: ModelFamily = {
 class T5Encoder implements Encoder {
   readonly hiddenSize: number;
   readonly vocabSize: number;
-  readonly maxPositions = MAX_POSITIONS;
+  readonly maxPositions = UNSTATED_MAX_POSITIONS;
   readonly #heads: number;
   readonly #embed: LookupTable;
   readonly #relativeBias: RelativeBias;

@@ -9,11 +9,11 @@ import { Tokenizer } from "../../src/tokenizer/tokenizer.ts";
 import { fixture } from "../fixtures/fixtures.ts";
 import { ggufFixture } from "../gguf.ts";
 import { publishedTokenizers } from "../setup/tokenizers.ts";
-import { letters, nastyTexts } from "./nasty-texts.ts";
+import { letters, nastyTexts, whiteSpaceTexts } from "./nasty-texts.ts";
 
 setDefaultTimeout(120_000);
 
-const TEXTS = [...nastyTexts(600), letters(5000)];
+const TEXTS = [...nastyTexts(600), ...whiteSpaceTexts(4), letters(5000)];
 
 function describedBy(path: string, metadata: Metadata): Tokenizer {
   const header = { path, metadata, tensors: new Map() };

@@ -272,6 +272,18 @@ export function nastyTexts(count: number): string[] {
   return Array.from({ length: count }, (_, i) => (i === 0 ? "" : (FRAGMENTS[i - 1] ?? mixed())));
 }
 
+/** White space that some vocabularies have runs of, one that most have not, and what stands for a space. */
+const WHITE_SPACE = [" ", "\t", "\n", "\u00a0", "▁"];
+
+/** Every text of up to `longest` characters of white space, the shortest first. */
+export function whiteSpaceTexts(longest: number): string[] {
+  let last = [""];
+  return Array.from({ length: longest }, () => {
+    last = last.flatMap((text) => WHITE_SPACE.map((character) => text + character));
+    return last;
+  }).flat();
+}
+
 /** Letters without a space, the same ones each time. */
 export function letters(count: number): string {
   const random = randomNumbers(count);

@@ -7,11 +7,11 @@ import { Tokenizer } from "../../src/tokenizer/tokenizer.ts";
 import { runScript } from "../clients/python.ts";
 import { copyOfFixture, editJson, fixture } from "../fixtures/fixtures.ts";
 import { publishedTokenizers } from "../setup/tokenizers.ts";
-import { letters, nastyTexts } from "./nasty-texts.ts";
+import { letters, nastyTexts, whiteSpaceTexts } from "./nasty-texts.ts";
 
 setDefaultTimeout(300_000);
 
-const TEXTS = [...nastyTexts(600), letters(100_001), "a".repeat(100_001)];
+const TEXTS = [...nastyTexts(600), ...whiteSpaceTexts(4), letters(100_001), "a".repeat(100_001)];
 
 /** Fixtures with a tokenizer that none before them has. */
 function distinctFixtures(): string[] {
