@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import type { z } from "zod";
 import { reasonOf } from "../native/thrown.ts";
 import { CheckpointError } from "./error.ts";
-import { isFile } from "./regular-file.ts";
+import { isFile, refuseLfsPointer, requireFile } from "./regular-file.ts";
 
 /** Reads a JSON file and checks it. Throws CheckpointError naming the file, and the keys where the schema fails. */
 export function readJson<Schema extends z.ZodType>(path: string, schema: Schema): z.output<Schema> {
@@ -42,7 +42,7 @@ export function readOptionalJson<Schema extends z.ZodType>(
 }
 
 function readText(path: string): string {
-  if (!isFile(path)) throw new CheckpointError(`${path} is missing; download it again`);
+  requireFile(path);
   try {
     return readFileSync(path, "utf8");
   } catch (error) {
@@ -51,7 +51,7 @@ function readText(path: string): string {
 }
 
 function parseJson(path: string, text: string): unknown {
-  if (isLfsPointer(text)) throw new CheckpointError(lfsPointerMessage(path));
+  refuseLfsPointer(path, text);
   try {
     return JSON.parse(text);
   } catch (error) {
@@ -59,13 +59,4 @@ function parseJson(path: string, text: string): unknown {
       cause: error,
     });
   }
-}
-
-/** What Git leaves in place of a large file when Git LFS did not run. */
-export function isLfsPointer(start: string): boolean {
-  return start.startsWith("version https://git-lfs.github.com/spec/");
-}
-
-export function lfsPointerMessage(path: string): string {
-  return `${path} is a Git LFS pointer, not the file itself; run "git lfs pull" in its directory or download it again`;
 }

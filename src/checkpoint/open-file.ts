@@ -1,6 +1,6 @@
 import { closeSync, fstatSync, openSync, readSync } from "node:fs";
 import { reasonOf } from "../native/thrown.ts";
-import { CheckpointError } from "./error.ts";
+import { CheckpointError, damagedFile } from "./error.ts";
 
 /** A file to read from at any place. Throws CheckpointError where it cannot be opened or ends too early. */
 export class OpenFile implements Disposable {
@@ -31,12 +31,17 @@ export class OpenFile implements Disposable {
       const wanted = last - filled;
       const count = readSync(this.#descriptor, target, filled, wanted, position + filled - first);
       if (count === 0) {
-        throw new CheckpointError(
-          `${this.path} is damaged or incomplete: it ends before byte ${position + last - first}; download it again`,
-        );
+        throw damagedFile(this.path, `it ends before byte ${position + last - first}`);
       }
       filled += count;
     }
+  }
+
+  /** A copy of `count` bytes that begin at `position`. */
+  bytes(position: number, count: number): Buffer {
+    const copy = Buffer.alloc(count);
+    this.read(position, copy);
+    return copy;
   }
 
   [Symbol.dispose](): void {

@@ -14,6 +14,19 @@ export function isFile(path: string): boolean {
   throw new CheckpointError(`${path} is ${kind}, not a file; download it again`);
 }
 
+/** Throws CheckpointError where isFile does, and where nothing is. */
+export function requireFile(path: string): void {
+  if (!isFile(path)) throw new CheckpointError(`${path} is missing; download it again`);
+}
+
+/** Throws CheckpointError for what Git leaves in place of a large file when Git LFS did not run. */
+export function refuseLfsPointer(path: string, start: string): void {
+  if (!start.startsWith("version https://git-lfs.github.com/spec/")) return;
+  throw new CheckpointError(
+    `${path} is a Git LFS pointer, not the file itself; run "git lfs pull" in its directory or download it again`,
+  );
+}
+
 /** undefined where nothing is. Throws CheckpointError where that cannot be told, as for want of permission. */
 export function statOf(path: string): Stats | undefined {
   try {

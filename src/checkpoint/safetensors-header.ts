@@ -1,9 +1,8 @@
-import { closeSync, fstatSync, openSync, readSync } from "node:fs";
 import { z } from "zod";
 import { reasonOf } from "../native/thrown.ts";
-import { CheckpointError } from "./error.ts";
-import { isLfsPointer, lfsPointerMessage } from "./json-file.ts";
-import { isFile } from "./regular-file.ts";
+import { CheckpointError, damagedFile } from "./error.ts";
+import { OpenFile } from "./open-file.ts";
+import { refuseLfsPointer, requireFile } from "./regular-file.ts";
 
 /** One tensor as the header of a safetensors file describes it. */
 export interface StoredTensor {
@@ -76,45 +75,24 @@ interface HeaderText {
 }
 
 function readHeaderText(path: string): HeaderText {
-  const file = open(path);
-  try {
-    const fileBytes = fstatSync(file).size;
-    const start = readBytes(file, 0, Math.min(fileBytes, 64));
-    if (isLfsPointer(start.toString("latin1"))) throw new CheckpointError(lfsPointerMessage(path));
-    if (fileBytes < LENGTH_FIELD_BYTES) throw damaged(path, `it has only ${fileBytes} bytes`);
-    const headerBytes = start.readBigUInt64LE(0);
-    if (headerBytes > MAX_HEADER_BYTES) {
-      throw damaged(path, `its header claims ${headerBytes} bytes`);
-    }
-    const tensorStart = LENGTH_FIELD_BYTES + Number(headerBytes);
-    if (tensorStart > fileBytes) {
-      throw damaged(path, `it ends within its header, after ${fileBytes} of ${tensorStart} bytes`);
-    }
-    const headerText = readBytes(file, LENGTH_FIELD_BYTES, Number(headerBytes)).toString("utf8");
-    return { headerText, tensorStart, tensorBytes: fileBytes - tensorStart };
-  } finally {
-    closeSync(file);
+  requireFile(path);
+  using file = new OpenFile(path);
+  const start = file.bytes(0, Math.min(file.size, 64));
+  refuseLfsPointer(path, start.toString("latin1"));
+  if (file.size < LENGTH_FIELD_BYTES) throw damagedFile(path, `it has only ${file.size} bytes`);
+  const headerBytes = start.readBigUInt64LE(0);
+  if (headerBytes > MAX_HEADER_BYTES) {
+    throw damagedFile(path, `its header claims ${headerBytes} bytes`);
   }
-}
-
-function open(path: string): number {
-  if (!isFile(path)) throw new CheckpointError(`${path} is missing; download it again`);
-  try {
-    return openSync(path, "r");
-  } catch (error) {
-    throw new CheckpointError(`${path} cannot be read: ${reasonOf(error)}`, { cause: error });
+  const tensorStart = LENGTH_FIELD_BYTES + Number(headerBytes);
+  if (tensorStart > file.size) {
+    throw damagedFile(
+      path,
+      `it ends within its header, after ${file.size} of ${tensorStart} bytes`,
+    );
   }
-}
-
-function readBytes(file: number, position: number, length: number): Buffer {
-  const bytes = Buffer.alloc(length);
-  let filled = 0;
-  while (filled < length) {
-    const count = readSync(file, bytes, filled, length - filled, position + filled);
-    if (count === 0) break;
-    filled += count;
-  }
-  return bytes;
+  const headerText = file.bytes(LENGTH_FIELD_BYTES, Number(headerBytes)).toString("utf8");
+  return { headerText, tensorStart, tensorBytes: file.size - tensorStart };
 }
 
 function parseHeader(path: string, text: string): Map<string, StoredTensor> {
@@ -122,12 +100,12 @@ function parseHeader(path: string, text: string): Map<string, StoredTensor> {
   try {
     json = JSON.parse(text);
   } catch (error) {
-    throw damaged(path, `its header is not JSON: ${reasonOf(error)}`);
+    throw damagedFile(path, `its header is not JSON: ${reasonOf(error)}`);
   }
   const parsed = headerSchema.safeParse(json);
   if (!parsed.success) {
     const issue = parsed.error.issues[0];
-    throw damaged(path, `its header at "${issue?.path.join(".")}": ${issue?.message}`);
+    throw damagedFile(path, `its header at "${issue?.path.join(".")}": ${issue?.message}`);
   }
   const { __metadata__: _, ...entries } = parsed.data;
   return new Map(
@@ -153,7 +131,7 @@ function requireFittingSize(path: string, name: string, tensor: StoredTensor): v
   }
   const expected = tensor.shape.reduce((product, size) => product * size, width);
   if (expected !== tensor.end - tensor.begin) {
-    throw damaged(
+    throw damagedFile(
       path,
       `tensor "${name}" needs ${expected} bytes, its offsets span ${tensor.end - tensor.begin}`,
     );
@@ -169,15 +147,11 @@ function requireFullCover(
   let covered = 0;
   for (const [name, { begin, end }] of ordered) {
     if (begin !== covered) {
-      throw damaged(path, `tensor "${name}" starts at byte ${begin} instead of ${covered}`);
+      throw damagedFile(path, `tensor "${name}" starts at byte ${begin} instead of ${covered}`);
     }
     covered = end;
   }
   if (covered !== tensorBytes) {
-    throw damaged(path, `its tensors need ${covered} bytes, the file has ${tensorBytes}`);
+    throw damagedFile(path, `its tensors need ${covered} bytes, the file has ${tensorBytes}`);
   }
-}
-
-function damaged(path: string, what: string): CheckpointError {
-  return new CheckpointError(`${path} is damaged or incomplete: ${what}; download it again`);
 }

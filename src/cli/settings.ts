@@ -1,4 +1,4 @@
-import type { Listen, Tls } from "../http/server.ts";
+import type { Listen, ServerSettings } from "../http/server.ts";
 import type { Environment } from "../native/environment.ts";
 import type { LogLevel } from "../serving/log.ts";
 import type { WorkerSettings } from "../worker/protocol.ts";
@@ -9,25 +9,11 @@ import type { ParsedFlags } from "./parse.ts";
 import { UsageError } from "./usage-error.ts";
 
 /** Everything the server needs to start, with names resolved and conflicts ruled out. */
-export interface ServeSettings {
+export interface ServeSettings extends ServerSettings {
   readonly embedder?: ModelSettings | undefined;
   readonly reranker?: ModelSettings | undefined;
   /** The embedder answers rerank requests, too. */
   readonly embedderRanks: boolean;
-  /** Scores are logits unless the request says otherwise. */
-  readonly rawScores: boolean;
-  readonly listen: Listen;
-  readonly tls?: Tls | undefined;
-  /** Empty: no key is asked for. */
-  readonly apiKeys: readonly string[];
-  /** undefined: every origin. */
-  readonly corsOrigins: readonly string[] | undefined;
-  readonly maxBodyBytes: number;
-  /** Most items of one request. */
-  readonly maxItems: number;
-  readonly metrics: boolean;
-  /** false: over-long items are refused unless the request says otherwise. */
-  readonly truncate: boolean;
   readonly logFormat: "text" | "json";
   readonly logLevel: LogLevel;
   /** Measure where the time goes, and print it at the end. */

@@ -1,4 +1,5 @@
 import type { ModelKind } from "../serving/provider.ts";
+import type { ByteParts } from "../worker/byte-parts.ts";
 import type { Job, ModelInfo, Result } from "../worker/job.ts";
 
 /** A model as requests see it. Plain data: it also travels to the codec worker. */
@@ -40,16 +41,8 @@ export interface RankingOptions {
   /** Only so many of the best. */
   readonly topN?: number | undefined;
   readonly rawScores: boolean;
-  /** Present when the answer repeats the items of the request. */
-  readonly echo?: EchoedItems | undefined;
-}
-
-/** The items of a request as JSON text, one after the other: ready to be spliced into the answer. */
-export interface EchoedItems {
-  /** UTF-8. */
-  readonly bytes: Uint8Array<ArrayBuffer>;
-  /** [items + 1] byte offsets into `bytes`. */
-  readonly offsets: Uint32Array<ArrayBuffer>;
+  /** Where the answer repeats the items of the request: each as JSON text in UTF-8, all of its keys included. */
+  readonly echo?: ByteParts | undefined;
 }
 
 interface TokenOptions {

@@ -26,7 +26,8 @@ export interface Tls {
   readonly keyFile: string;
 }
 
-export interface ServerOptions {
+/** What users set of a server. */
+export interface ServerSettings {
   readonly listen: Listen;
   readonly tls?: Tls | undefined;
   /** None: no key is asked for. */
@@ -41,6 +42,9 @@ export interface ServerOptions {
   readonly rawScores: boolean;
   /** Most items of one request. */
   readonly maxItems: number;
+}
+
+export interface ServerOptions extends ServerSettings {
   readonly providers: Providers;
   readonly version: string;
   readonly logger: Logger;

@@ -1,15 +1,12 @@
+import { joinParts, partAt, type ByteParts } from "./byte-parts.ts";
 import type { EmbedItem } from "./job.ts";
 
 /**
- * The items of a big request as two transferable buffers, so that a request parsed off the HTTP thread reaches
- * the model worker without its texts being copied or decoded on the way.
+ * The items of a big request, each as UTF-8 text or little-endian i32 token ids, in transferable buffers: a request
+ * parsed off the HTTP thread reaches the model worker without its texts being copied or decoded on the way.
  */
-interface PackedItems {
+interface PackedItems extends ByteParts {
   readonly count: number;
-  /** Item by item: UTF-8 text, or little-endian i32 token ids. */
-  readonly bytes: Uint8Array<ArrayBuffer>;
-  /** [count + 1] byte offsets into `bytes`. */
-  readonly offsets: Uint32Array<ArrayBuffer>;
   /** [count] 1 where the item is token ids. */
   readonly isIds: Uint8Array<ArrayBuffer>;
 }
@@ -32,14 +29,8 @@ export function packItems(items: readonly EmbedItem[]): PackedItems {
       ? encoder.encode(item.text)
       : new Uint8Array(item.ids.buffer, item.ids.byteOffset, item.ids.byteLength),
   );
-  const offsets = new Uint32Array(items.length + 1);
-  parts.forEach((part, i) => {
-    offsets[i + 1] = offsets[i]! + part.byteLength;
-  });
-  const bytes = new Uint8Array(offsets[items.length]!);
-  parts.forEach((part, i) => bytes.set(part, offsets[i]!));
   const isIds = Uint8Array.from(items, (item) => ("ids" in item ? 1 : 0));
-  return { count: items.length, bytes, offsets, isIds };
+  return { count: items.length, ...joinParts(parts), isIds };
 }
 
 /** The buffers to transfer with a packed list. */
@@ -51,7 +42,7 @@ export function unpackItems(items: Items): readonly EmbedItem[] {
   if (!isPacked(items)) return items;
   const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
   return Array.from({ length: items.count }, (_, i): EmbedItem => {
-    const part = items.bytes.subarray(items.offsets[i]!, items.offsets[i + 1]!);
+    const part = partAt(items, i);
     // slice: an i32 view needs 4-byte alignment, which a text before it may have broken
     return items.isIds[i]
       ? { ids: new Int32Array(part.slice().buffer) }

@@ -171,7 +171,7 @@ describe("mlxcel rerank", () => {
     [["-q", "q"], 2, "-d"],
     [["-d", "a"], 2, "-q"],
     [["-q", "", "-d", "a"], 2, "-q"],
-    [["-q", "q", "-d", "a", ""], 2, "documents[1]"],
+    [["-q", "q", "-d", "a", ""], 2, "document 2 behind -d has no text"],
     [["-q", "q", "-d", "a", "--top-n", "0"], 2, "--top-n"],
     [["-q", "q", "-d", "a", "--top-n", "x"], 2, "--top-n"],
     [["-q", "q", "-d", "a", "--frobnicate"], 2, "--frobnicate"],
@@ -278,7 +278,7 @@ describe("mlxcel embed", () => {
 
   test.each([
     [[], 2, "-t"],
-    [["-t", "a", ""], 2, "input[1]"],
+    [["-t", "a", ""], 2, "text 2 behind -t is an empty string"],
     [["-t", "a", "--json", "--npy"], 2, "--npy"],
     [["-t", "a", "--dimensions", "0"], 2, "dimensions"],
     [["-t", "a", "--dimensions=65"], 2, "dimensions"],

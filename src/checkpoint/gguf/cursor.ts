@@ -1,4 +1,4 @@
-import { CheckpointError } from "../error.ts";
+import { type CheckpointError, damagedFile } from "../error.ts";
 import type { OpenFile } from "../open-file.ts";
 
 /** Read from the file at a time. */
@@ -80,7 +80,7 @@ export class Cursor {
 
   /** What is wrong with the file, as an error to throw. */
   damage(what: string): CheckpointError {
-    return new CheckpointError(`${this.path} is damaged or incomplete: ${what}; download it again`);
+    return damagedFile(this.path, what);
   }
 
   #tooShort(): CheckpointError {

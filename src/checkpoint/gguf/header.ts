@@ -1,6 +1,5 @@
 import { CheckpointError } from "../error.ts";
-import { isLfsPointer, lfsPointerMessage } from "../json-file.ts";
-import { isFile } from "../regular-file.ts";
+import { refuseLfsPointer, requireFile } from "../regular-file.ts";
 import { blockTypes, unsupportedTypes, type BlockType } from "./block-types.ts";
 import { Cursor } from "./cursor.ts";
 import { readMetadata, type Metadata } from "./metadata.ts";
@@ -39,7 +38,7 @@ const MAX_ALIGNMENT = 1 << 20;
  * that are not read, one part of several.
  */
 export function readGgufHeader(path: string): GgufHeader {
-  if (!isFile(path)) throw new CheckpointError(`${path} is missing; download it again`);
+  requireFile(path);
   using file = new OpenFile(path);
   requireReadable(file);
   const cursor = new Cursor(file, MAX_HEADER_BYTES);
@@ -54,10 +53,9 @@ export function readGgufHeader(path: string): GgufHeader {
 
 function requireReadable(file: OpenFile): void {
   const { path } = file;
-  const start = Buffer.alloc(Math.min(file.size, 64));
-  file.read(0, start);
+  const start = file.bytes(0, Math.min(file.size, 64));
   const text = start.toString("latin1");
-  if (isLfsPointer(text)) throw new CheckpointError(lfsPointerMessage(path));
+  refuseLfsPointer(path, text);
   if (!text.startsWith(MAGIC)) {
     throw new CheckpointError(`${path} is not a GGUF file; download it again`);
   }

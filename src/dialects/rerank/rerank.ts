@@ -1,9 +1,9 @@
+import { joinParts, partAt, type ByteParts } from "../../worker/byte-parts.ts";
 import { Failure } from "../../worker/failure.ts";
 import type { RerankJob, RerankResult, Result } from "../../worker/job.ts";
 import { answerBytes, totalTokens } from "../answer-bytes.ts";
 import type {
   Dialect,
-  EchoedItems,
   ParseContext,
   RankingOptions,
   RenderOptions,
@@ -11,7 +11,6 @@ import type {
 } from "../dialect.ts";
 import { JsonBuffer, requireFinite } from "../json-buffer.ts";
 import { checkModel, quote, validate } from "../request.ts";
-import { echoedItem, echoedItems } from "./echo.ts";
 import { rankedItems, rankedText } from "./items.ts";
 import { ranking } from "./ranking.ts";
 import { rerankSchema } from "./schema.ts";
@@ -90,8 +89,11 @@ function rankingOptions(
   };
 }
 
-function echo(items: unknown): EchoedItems | undefined {
-  return Array.isArray(items) ? echoedItems(items) : undefined;
+/** The items as they stood in the request, in the form that rendering splices in. */
+function echo(items: unknown): ByteParts | undefined {
+  if (!Array.isArray(items)) return undefined;
+  const encoder = new TextEncoder();
+  return joinParts(items.map((item) => encoder.encode(JSON.stringify(item))));
 }
 
 /** What to render for a rerank job, checked to be printable; anything else is our fault. */
@@ -117,7 +119,7 @@ function writeResults(
   json.raw("[");
   order.forEach((item, place) => {
     json.raw(`${place > 0 ? "},{" : "{"}"index":${item},"${key.score}":`).float(scores, item);
-    if (options.echo) json.raw(`,"${key.echo}":`).bytes(echoedItem(options.echo, item));
+    if (options.echo) json.raw(`,"${key.echo}":`).bytes(partAt(options.echo, item));
   });
   json.raw("}]");
 }
