@@ -1,9 +1,10 @@
 import * as mx from "../../ffi/index.ts";
 import type { Tensor } from "../../ffi/index.ts";
 import type { Encoder } from "../nn/encoder.ts";
-import { raggedBatch, type TokenRow } from "../nn/ragged.ts";
+import { raggedBatch } from "../nn/ragged.ts";
 import { rowStarts } from "../nn/row-layout.ts";
 import type { Tokenizer } from "../tokenizer/tokenizer.ts";
+import type { CountedRow } from "./counted-row.ts";
 import type { LateInteraction } from "./late-interaction.ts";
 import type { ModelFacts } from "./model-facts.ts";
 import type { ModuleChain } from "./modules.ts";
@@ -16,15 +17,9 @@ import { requireUsable } from "./unusable-text.ts";
 type EmbedInput = { readonly text: string } | { readonly ids: Int32Array };
 
 /** One tokenized input. */
-export interface EmbedRow extends TokenRow {
+export interface EmbedRow extends CountedRow {
   /** Leading tokens that pooling leaves out; 0 where the checkpoint pools its prompts too. */
   readonly promptTokens: number;
-  /** Tokens that count as used, specials included: all but those that fill up a query. */
-  readonly tokens: number;
-  /** Most tokens of such a row. */
-  readonly limit: number;
-  /** Something was cut off to fit the limit. */
-  readonly truncated: boolean;
   /** The tokens that give a vector, in order, where each gives one; absent: all. */
   readonly kept?: Int32Array | undefined;
   /** Vectors that it gives. */

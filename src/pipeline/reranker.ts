@@ -1,16 +1,10 @@
-import type { TokenRow } from "../nn/ragged.ts";
 import type { Tokenizer } from "../tokenizer/tokenizer.ts";
+import type { CountedRow } from "./counted-row.ts";
 import type { ModelFacts } from "./model-facts.ts";
 import type { PendingValues } from "./pending-values.ts";
 
 /** One (query, document) pair as the network sees it. */
-export interface PairRow extends TokenRow {
-  /** Tokens of the pair as if it ran alone, specials and a shared beginning included. */
-  readonly tokens: number;
-  /** Most tokens of a pair. */
-  readonly limit: number;
-  /** Something was cut off to fit the model's limit. */
-  readonly truncated: boolean;
+export interface PairRow extends CountedRow {
   /** Rows that share a beginning carry the same object, and only such rows may run in one batch. */
   readonly prefix?: object | undefined;
 }

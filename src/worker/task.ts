@@ -1,17 +1,11 @@
-import type { TokenRow } from "../nn/ragged.ts";
+import type { CountedRow } from "../pipeline/counted-row.ts";
 import { UnusableText } from "../pipeline/unusable-text.ts";
 import { Failure } from "./failure.ts";
 import type { Result } from "./job.ts";
 import { tooLong, tooManyTokens } from "./too-long.ts";
 
 /** A tokenized item of some job, before batching. */
-export interface BatchRow extends TokenRow {
-  /** Tokens that count as used. */
-  readonly tokens: number;
-  /** Most tokens of such a row. */
-  readonly limit: number;
-  /** Something was cut off to fit the limit. */
-  readonly truncated: boolean;
+export interface BatchRow extends CountedRow {
   /** Leading tokens that pooling leaves out. */
   readonly promptTokens?: number | undefined;
   /** The tokens that give an output, for models with one per token; absent: all. */
