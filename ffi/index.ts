@@ -51,6 +51,7 @@ export { slice, take, takeAlongAxis } from "./indexing.ts";
 export {
   type ActivationKind,
   type AttentionRows,
+  type Distances,
   instructionSet,
   type Kernels,
   kernels,

@@ -24,6 +24,46 @@ describe.skipIf(!kernels).each(instructionSets)("attention for %s", (name) => {
     readonly attended?: readonly number[];
     /** Longest row that there are biases for. */
     readonly span?: number;
+    /** Longest row that there are distances for. */
+    readonly reach?: number;
+  }
+
+  /** Rows of the tables of distances: fewer than there are distances. */
+  const DISTANCE_ROWS = 40;
+
+  function distancesOf({ reach, heads, headDim }: Case): mx.Distances | undefined {
+    if (!reach) return undefined;
+    // Those of other heads lie beside them, as where a layer yields both tables at once.
+    const width = heads * headDim;
+    const [keys, queries] = mx.split(matrix(DISTANCE_ROWS, 2 * width, 7), 2, 1);
+    const rows = Int32Array.from({ length: 2 * reach - 1 }, (_, i) =>
+      Math.min(Math.max(i - reach + 20, 0), DISTANCE_ROWS - 1),
+    );
+    return { keys: keys!, queries: queries!, rows };
+  }
+
+  /** [heads, length, length]: (query · keys[row] + key · queries[row]) · scale */
+  function distanceScores(q: mx.Tensor, k: mx.Tensor, c: Case): Float32Array | undefined {
+    const distances = distancesOf(c);
+    if (!distances) return undefined;
+    const [length, { heads, headDim }] = [q.shape[0]!, c];
+    const middle = (distances.rows.length - 1) / 2;
+    // [n, heads * headDim] -> [heads, n, headDim]
+    const head = (x: mx.Tensor) =>
+      mx.transpose(mx.reshape(x, [x.shape[0]!, heads, headDim]), [1, 0, 2]);
+    const product = (a: mx.Tensor, b: mx.Tensor) =>
+      mx.matmul(head(a), mx.transpose(head(b), [0, 2, 1])).toFloat32();
+    const ofQueries = product(q, distances.keys);
+    const ofKeys = product(k, distances.queries);
+    return Float32Array.from({ length: heads * length * length }, (_, i) => {
+      const [query, key] = [Math.floor(i / length) % length, i % length];
+      const head = Math.floor(i / (length * length)) * length;
+      const row = distances.rows[key - query + middle]!;
+      const sum =
+        ofQueries[(head + query) * DISTANCE_ROWS + row]! +
+        ofKeys[(head + key) * DISTANCE_ROWS + row]!;
+      return sum / Math.sqrt(headDim);
+    });
   }
 
   /** [heads, 2 * span - 1] */
@@ -48,6 +88,7 @@ describe.skipIf(!kernels).each(instructionSets)("attention for %s", (name) => {
           : [k, v];
       const count = keys.shape[0]!;
       const earlier = count - length;
+      const scores = distanceScores(q, k, c);
       const mask = Float32Array.from({ length: c.heads * length * count }, (_, i) => {
         const head = Math.floor(i / (length * count));
         const [query, key] = [earlier + (Math.floor(i / count) % length), i % count];
@@ -56,7 +97,9 @@ describe.skipIf(!kernels).each(instructionSets)("attention for %s", (name) => {
           (c.radius === undefined || Math.abs(key - query) <= c.radius) &&
           key < earlier + (c.attended?.[row] ?? length);
         if (!seen) return -Infinity;
-        return bias && c.span ? bias[head * (2 * c.span - 1) + key - query + c.span - 1]! : 0;
+        const added = scores?.[i] ?? 0;
+        if (!bias || !c.span) return added;
+        return added + bias[head * (2 * c.span - 1) + key - query + c.span - 1]!;
       });
       const out = mx.scaledDotProductAttention(
         head(q, c.heads),
@@ -74,6 +117,7 @@ describe.skipIf(!kernels).each(instructionSets)("attention for %s", (name) => {
     lengths: Int32Array.from(c.lengths),
     attended: c.attended && Int32Array.from(c.attended),
     relativeBias: c.span ? mx.fromFloat32(biases(c)!, [c.heads, 2 * c.span - 1]) : undefined,
+    distances: distancesOf(c),
   });
 
   const CASES: readonly Case[] = [
@@ -106,6 +150,14 @@ describe.skipIf(!kernels).each(instructionSets)("attention for %s", (name) => {
     { lengths: [90], heads: 2, kvHeads: 2, headDim: 20, span: 91, radius: 9 },
     { lengths: [50, 7], heads: 6, kvHeads: 2, headDim: 64, span: 60, attended: [41, 6] },
     { lengths: [5, 30], heads: 2, kvHeads: 2, headDim: 64, span: 73, causal: true, past: 43 },
+    { lengths: [1], heads: 1, kvHeads: 1, headDim: 12, reach: 1 },
+    { lengths: [2, 0, 1], heads: 2, kvHeads: 2, headDim: 64, reach: 3 },
+    { lengths: [13, 1, 0, 70, 33], heads: 4, kvHeads: 4, headDim: 32, reach: 70 },
+    { lengths: [600, 513, 29], heads: 2, kvHeads: 2, headDim: 20, reach: 700 },
+    { lengths: [50, 7], heads: 3, kvHeads: 3, headDim: 64, reach: 50, attended: [17, 6] },
+    { lengths: [530], heads: 2, kvHeads: 2, headDim: 12, reach: 530, attended: [521] },
+    { lengths: [90, 31], heads: 2, kvHeads: 2, headDim: 36, reach: 91, span: 90, radius: 9 },
+    { lengths: [21, 300], heads: 1, kvHeads: 1, headDim: 65, reach: 300, causal: true },
   ];
 
   test.each(CASES)("%j", (c) => {
@@ -145,6 +197,36 @@ describe.skipIf(!kernels).each(instructionSets)("attention for %s", (name) => {
     });
   });
 
+  test("refuses distances that are too few, of other heads or not in the tables", () => {
+    run((k) => {
+      const x = matrix(9, 64, 1);
+      const table = matrix(5, 64, 2);
+      const attend = (distances: object, rows: object = {}) =>
+        k.attention(x, x, x, {
+          ...{ lengths: Int32Array.of(9), heads: 2, kvHeads: 2, scale: 1, ...rows },
+          distances: { keys: table, queries: table, rows: new Int32Array(17), ...distances },
+        });
+      attend({});
+      const bad: readonly [object, string][] = [
+        [{ rows: new Int32Array(15) }, "rows of 8 tokens, not of 9"],
+        [{ rows: new Int32Array(18) }, "odd number"],
+        [{ rows: new Int32Array(17).fill(5) }, "5 is not a row"],
+        [{ rows: new Int32Array(17).fill(-1) }, "-1 is not a row"],
+        [{ rows: new Int32Array() }, "belong together"],
+        [{ keys: undefined }, "belong together"],
+        [{ queries: matrix(4, 64, 2) }, "the same rows"],
+        [{ keys: matrix(5, 32, 2) }, "the head size of q"],
+      ];
+      for (const [distances, message] of bad) expect(() => attend(distances)).toThrow(message);
+      const past = { keys: table, values: table };
+      expect(() => attend({}, { causal: true, past })).toThrow("no past");
+      const few = matrix(9, 32, 1);
+      const rows = { lengths: Int32Array.of(9), heads: 2, kvHeads: 1, scale: 1 };
+      const distances = { keys: table, queries: table, rows: new Int32Array(17) };
+      expect(() => k.attention(x, few, few, { ...rows, distances })).toThrow("as many kv_heads");
+    });
+  });
+
   test("reads q, k and v in the columns of one matrix", () => {
     run((k) => {
       const [q, keys, values] = mx.split(matrix(12, 3 * 64, 1), 3, 1);
@@ -176,7 +258,12 @@ describe.skipIf(!kernels).each(instructionSets)("attention for %s", (name) => {
         const span = Math.max(...lengths);
         const relativeBias = matrix(heads, 2 * span - 1, 4);
         const attended = rows.lengths.map((length) => Math.ceil(length / 2));
-        for (const mask of [{}, { causal: true }, { radius: 4 }, { relativeBias }, { attended }]) {
+        const distances = {
+          ...{ keys: matrix(7, heads * headDim, 5), queries: matrix(7, heads * headDim, 6) },
+          rows: Int32Array.from({ length: 2 * span - 1 }, (_, i) => i % 7),
+        };
+        const masks = [{ causal: true }, { radius: 4 }, { relativeBias }, { attended }];
+        for (const mask of [{}, ...masks, { distances }]) {
           const [q, keys, values] = mx.split(k.linear(x, packed), 3, 1);
           const wanted = k.attention(q!, keys!, values!, { ...rows, kvHeads: heads, ...mask });
           const actual = k.selfAttention(x, packed, { ...rows, ...mask });

@@ -28,6 +28,19 @@ export interface NormParameters {
   readonly eps: number;
 }
 
+/**
+ * What disentangled attention adds to the scores of queries and keys, before the scale: q · keys[row] and
+ * k · queries[row] for the row of the distance from q to k.
+ */
+export interface Distances {
+  /** [R, heads * headDim] */
+  readonly keys: Tensor;
+  /** [R, heads * headDim] */
+  readonly queries: Tensor;
+  /** [2 * span - 1] at key - query + span - 1: the row of both tables. No row of tokens is longer than `span`. */
+  readonly rows: Int32Array;
+}
+
 export interface AttentionRows {
   /** [B] tokens per row. */
   readonly lengths: Int32Array;
@@ -47,6 +60,8 @@ export interface AttentionRows {
    * past included.
    */
   readonly relativeBias?: Tensor | undefined;
+  /** Only with as many key/value heads as heads, and without a past. */
+  readonly distances?: Distances | undefined;
   /** [P, kvHeads * headDim] each: tokens that every row continues. Only with `causal`. */
   readonly past?: { readonly keys: Tensor; readonly values: Tensor } | undefined;
 }
@@ -196,6 +211,7 @@ export class Kernels {
         causal,
         radius,
         optionalTensor(rows.relativeBias),
+        ...distanceArguments(rows.distances),
         stream(),
       ),
     );
@@ -224,6 +240,7 @@ export class Kernels {
         causal,
         radius,
         optionalTensor(rows.relativeBias),
+        ...distanceArguments(rows.distances),
         stream(),
       ),
     );
@@ -304,6 +321,17 @@ export class Kernels {
     const kind = activationNumbers[activation];
     return result("activate", this.#native.mlxcel_activate(slot, pointer(x), kind, stream()));
   }
+}
+
+function distanceArguments(distances: Distances | undefined) {
+  const rows = distances?.rows ?? noLengths;
+  const count = distances ? rows.length : 0;
+  return [
+    optionalTensor(distances?.keys),
+    optionalTensor(distances?.queries),
+    addressable(rows),
+    count,
+  ] as const;
 }
 
 // An empty typed array has no address.

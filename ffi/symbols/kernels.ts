@@ -75,6 +75,10 @@ export const kernels = {
     "bool",
     "int",
     "mlx_array",
+    "mlx_array",
+    "mlx_array",
+    "int*",
+    "int",
     "mlx_stream",
   ),
   mlxcel_attention: c(
@@ -94,6 +98,10 @@ export const kernels = {
     "bool",
     "int",
     "mlx_array",
+    "mlx_array",
+    "mlx_array",
+    "int*",
+    "int",
     "mlx_stream",
   ),
   mlxcel_layer_norm: c(

@@ -12,6 +12,11 @@ const SCALE = 0.5;
 const LENGTHS = Int32Array.of(1, 40, 12, 3, 40, 11, 90);
 const TOTAL = LENGTHS.reduce((a, b) => a + b, 0);
 const SPAN = 95;
+const DISTANCE_ROWS = 9;
+/** [2 * SPAN - 1] at key - query + SPAN - 1. */
+const rowOfDistance = Int32Array.from({ length: 2 * SPAN - 1 }, (_, i) =>
+  Math.min(Math.max(Math.round((i - SPAN + 1) / 3) + 4, 0), DISTANCE_ROWS - 1),
+);
 
 interface Heads {
   readonly heads: number;
@@ -24,6 +29,13 @@ interface Kind {
   readonly attended?: Int32Array;
   /** [heads, 2 * SPAN - 1] */
   readonly relativeBias?: (heads: number) => Float32Array;
+  /** [DISTANCE_ROWS, heads * HEAD_DIM] each. */
+  readonly distances?: (heads: number) => DistanceTables;
+}
+
+interface DistanceTables {
+  readonly keys: Float32Array;
+  readonly queries: Float32Array;
 }
 
 function values(features: number, seed: number): Float32Array {
@@ -48,6 +60,7 @@ function attendByHand({ q, k, v }: Inputs, { heads, kvHeads }: Heads, kind: Kind
   const out = new Float64Array(TOTAL * heads * HEAD_DIM);
   const at = (token: number, count: number, head: number) => (token * count + head) * HEAD_DIM;
   const bias = kind.relativeBias?.(heads);
+  const distances = kind.distances?.(heads);
   rowStarts(LENGTHS).forEach((start, row) => {
     const attended = kind.attended?.[row] ?? LENGTHS[row]!;
     for (let query = 0; query < LENGTHS[row]!; query++) {
@@ -61,6 +74,11 @@ function attendByHand({ q, k, v }: Inputs, { heads, kvHeads }: Heads, kind: Kind
           const other = at(start + key, kvHeads, kvHead);
           let score = 0;
           for (let d = 0; d < HEAD_DIM; d++) score += q[own + d]! * k[other + d]!;
+          const place = at(rowOfDistance[key - query + SPAN - 1]!, heads, head);
+          for (let d = 0; distances && d < HEAD_DIM; d++) {
+            score += q[own + d]! * distances.keys[place + d]!;
+            score += k[other + d]! * distances.queries[place + d]!;
+          }
           const added = bias ? bias[head * (2 * SPAN - 1) + key - query + SPAN - 1]! : 0;
           return Math.exp(score * SCALE + added);
         });
@@ -80,9 +98,17 @@ type Build = typeof attention | typeof blockAttention;
 function attend(build: Build, { q, k, v }: Inputs, { heads, kvHeads }: Heads, kind: Kind) {
   return mx.scope(() => {
     const bias = kind.relativeBias?.(heads);
+    const tables = kind.distances?.(heads);
+    const ofDistances = (table: Float32Array) =>
+      mx.fromFloat32(table, [DISTANCE_ROWS, heads * HEAD_DIM]);
     const shape: AttentionShape = {
       ...{ heads, kvHeads, scale: SCALE, mask: kind.mask },
       relativeBias: bias && mx.fromFloat32(bias, [heads, 2 * SPAN - 1]),
+      distances: tables && {
+        keys: ofDistances(tables.keys),
+        queries: ofDistances(tables.queries),
+        rows: rowOfDistance,
+      },
     };
     const run = build(new RowLayout({ lengths: LENGTHS, attended: kind.attended }), shape);
     const queries = mx.fromFloat32(q, [TOTAL, heads * HEAD_DIM]);
@@ -109,6 +135,13 @@ const MASKS: readonly Mask[] = [
 const attended = Int32Array.of(1, 38, 8, 1, 40, 9, 85);
 const relativeBias = (heads: number) =>
   Float32Array.from({ length: heads * (2 * SPAN - 1) }, (_, i) => Math.cos(i * 1.3) * 3);
+const distances = (heads: number): DistanceTables => {
+  const table = (seed: number) =>
+    Float32Array.from({ length: DISTANCE_ROWS * heads * HEAD_DIM }, (_, i) =>
+      Math.sin(seed + i * 2.3),
+    );
+  return { keys: table(1), queries: table(2) };
+};
 const KINDS: readonly Kind[] = [
   ...MASKS.map((mask) => ({ mask })),
   { mask: { kind: "full" }, attended },
@@ -117,6 +150,8 @@ const KINDS: readonly Kind[] = [
   { mask: { kind: "full" }, relativeBias },
   { mask: { kind: "causal", window: 9 }, relativeBias },
   { mask: { kind: "full" }, attended, relativeBias },
+  { mask: { kind: "full" }, distances },
+  { mask: { kind: "full" }, attended, distances },
 ];
 const HEADS: readonly Heads[] = [
   { heads: 2, kvHeads: 2 },
@@ -132,7 +167,9 @@ describe.each([
   ["attention on blocks", blockAttention],
 ] as const)("%s", (_, build) => {
   describe.each(KINDS.map((kind) => [nameOf(kind), kind] as const))("%s", (_, kind) => {
-    test.each(HEADS)("a row sees only itself, $heads heads on $kvHeads", (heads) => {
+    // Distances are for as many key/value heads as heads.
+    const headsOfKind = kind.distances ? HEADS.slice(0, 1) : HEADS;
+    test.each(headsOfKind)("a row sees only itself, $heads heads on $kvHeads", (heads) => {
       const x = inputs(heads);
       const actual = attend(build, x, heads, kind);
       attendByHand(x, heads, kind).forEach((wanted, i) => {
@@ -160,34 +197,6 @@ describe.each([
   });
 });
 
-test("a bias of scores is added to those of each block", () => {
-  const heads = { heads: 4, kvHeads: 2 };
-  const [x, mask] = [inputs(heads), { kind: "full" } as const];
-  // What depends on the distance alone can be computed either way.
-  const wanted = attend(attention, x, heads, { mask, relativeBias });
-  const actual = mx.scope(() => {
-    const table = mx.fromFloat32(relativeBias(heads.heads), [heads.heads, 2 * SPAN - 1]);
-    const run = attention(new RowLayout({ lengths: LENGTHS }), {
-      ...{ ...heads, scale: SCALE, mask },
-      scoreBias: (queries, keys) => {
-        expect(queries.shape[1]).toBe(heads.heads);
-        expect(keys.shape[1]).toBe(heads.kvHeads);
-        const cells = queries.shape[2]!;
-        const columns = Int32Array.from(
-          { length: cells * cells },
-          (_, i) => (i % cells) - Math.floor(i / cells) + SPAN - 1,
-        );
-        return mx.expandDims(mx.take(table, mx.fromInt32(columns, [cells, cells]), 1), 0);
-      },
-    });
-    const [q, k, v] = [x.q, x.k, x.v].map((each) =>
-      mx.fromFloat32(each, [TOTAL, each.length / TOTAL]),
-    );
-    return run(q!, k!, v!).toFloat32();
-  });
-  actual.forEach((value, i) => expect(Math.abs(value - wanted[i]!)).toBeLessThan(3e-6));
-});
-
 test("what leaves a query without a key is refused, and so is a bias for shorter rows", () => {
   mx.scope(() => {
     const layout = new RowLayout({ lengths: Int32Array.of(2, 9), attended: Int32Array.of(1, 4) });
@@ -197,6 +206,11 @@ test("what leaves a query without a key is refused, and so is a bias for shorter
     expect(() => build({ kind: "causal", window: 5 })).toThrow(/row 1/);
     build({ kind: "window", radius: 5 });
     expect(() => build({ kind: "causal", window: 0 })).toThrow(RangeError);
+    const table = mx.zeros([1, HEAD_DIM]);
+    const distances = { keys: table, queries: table, rows: new Int32Array(17) };
+    expect(() => attention(layout, { ...shape, mask: { kind: "causal" }, distances })).toThrow(
+      "scores with distances need a mask that shows all keys",
+    );
     const short = { ...shape, mask: { kind: "full" } as const, relativeBias: mx.zeros([1, 15]) };
     const x = mx.zeros([11, HEAD_DIM]);
     expect(() => attention(layout, short)(x, x, x)).toThrow("rows of 8 tokens, not of 9");
@@ -216,16 +230,8 @@ test.each([
     const q = mx.fromFloat32(x, [length, heads * HEAD_DIM]);
     const layout = new RowLayout({ lengths: Int32Array.of(length) });
     const shape = { heads, kvHeads: heads, scale: SCALE };
-    const hidden = Float32Array.from({ length: length * length }, (_, i) =>
-      sees(mask, Math.floor(i / length), i % length) ? 0 : -Infinity,
-    );
-    const whole = blockAttention(layout, {
-      ...{ ...shape, mask: { kind: "full" } },
-      scoreBias: () => mx.fromFloat32(hidden, [1, 1, length, length]),
-    });
-    return [whole, blockAttention(layout, { ...shape, mask })].map((run) =>
-      run(q, q, q).toFloat32(),
-    );
+    const parts = blockAttention(layout, { ...shape, mask })(q, q, q).toFloat32();
+    return [attendRowByRow([[q, q, q]], { heads, kvHeads: heads }, mask), parts];
   });
   parts!.forEach((value, i) => expect(Math.abs(value - plain![i]!)).toBeLessThan(1e-6));
 });

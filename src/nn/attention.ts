@@ -1,5 +1,5 @@
 import * as mx from "../../ffi/index.ts";
-import type { AttentionRows, Tensor } from "../../ffi/index.ts";
+import type { AttentionRows, Distances, Tensor } from "../../ffi/index.ts";
 import { blockAttention } from "./block-attention.ts";
 import { kernelsOn } from "./kernels.ts";
 import type { KeysValues } from "./kv-cache.ts";
@@ -20,10 +20,10 @@ export interface AttentionShape {
    */
   readonly relativeBias?: Tensor | undefined;
   /**
-   * Added to the scaled scores of a block: queries [b, heads, width, headDim] and keys [b, kvHeads, width, headDim] ->
-   * [b, heads, width, width]. Only where all of a row is seen. It makes the attention that of one layer.
+   * Scores with distances (He et al. 2021, equation 4), of this layer only. Needs as many key/value heads as heads and
+   * a mask that shows all keys.
    */
-  readonly scoreBias?: ((queries: Tensor, keys: Tensor) => Tensor) | undefined;
+  readonly distances?: Distances | undefined;
 }
 
 /**
@@ -45,8 +45,8 @@ export interface RowAttention extends Attention {
  */
 export function attention(layout: RowLayout, shape: AttentionShape): RowAttention {
   requireVisibleKeys(layout, shape.mask);
-  if (shape.scoreBias && shape.mask.kind !== "full") {
-    throw new RangeError("a bias of scores needs a mask that shows all keys");
+  if (shape.distances && shape.mask.kind !== "full") {
+    throw new RangeError("scores with distances need a mask that shows all keys");
   }
   const rows = rowsOf(layout, shape);
   const kernelRows = (width: number) =>
@@ -65,12 +65,11 @@ export function attention(layout: RowLayout, shape: AttentionShape): RowAttentio
   return Object.assign(attend, { kernelRows });
 }
 
-function rowsOf(layout: RowLayout, shape: AttentionShape): AttentionRows | undefined {
-  const { mask, heads, kvHeads, scale, relativeBias, scoreBias } = shape;
-  if (scoreBias) return undefined;
+function rowsOf(layout: RowLayout, shape: AttentionShape): AttentionRows {
+  const { mask, heads, kvHeads, scale, relativeBias, distances } = shape;
   const { before } = reachOf(mask);
   return {
-    ...{ heads, kvHeads, scale, relativeBias },
+    ...{ heads, kvHeads, scale, relativeBias, distances },
     ...{ lengths: layout.lengths, attended: layout.attended },
     causal: mask.kind === "causal",
     radius: before === Infinity ? undefined : before,

@@ -1,6 +1,7 @@
 import * as mx from "../../ffi/index.ts";
 import type { Tensor } from "../../ffi/index.ts";
 import type { Attention, AttentionShape } from "./attention.ts";
+import { distanceScores } from "./distance-scores.ts";
 import { type Reach, reachOf } from "./key-range.ts";
 import type { Bucket, RowLayout } from "./row-layout.ts";
 
@@ -37,7 +38,7 @@ interface Places {
 
 /** By mlx's own operations, on rows of similar length as dense blocks. */
 export function blockAttention(layout: RowLayout, shape: AttentionShape): Attention {
-  const { heads, kvHeads, scale, scoreBias } = shape;
+  const { heads, kvHeads, scale, distances } = shape;
   let parts: readonly Part[][] | undefined;
   return (q, k, v, past) => {
     const pastLength = past?.keys.shape[0] ?? 0;
@@ -52,8 +53,7 @@ export function blockAttention(layout: RowLayout, shape: AttentionShape): Attent
       };
       const outputs = parts![i]!.map((part) => {
         const seen = cut(split, part);
-        const bias = scoreBias?.(seen.queries, seen.keys);
-        const mask = bias ? biased(bias, part.mask.mask) : part.mask;
+        const mask = distances ? withDistances(part.mask, distances, seen, scale) : part.mask;
         return mx.scaledDotProductAttention(seen.queries, seen.keys, seen.values, scale, mask);
       });
       return joinHeads(outputs.length === 1 ? outputs[0]! : mx.concatenate(outputs, 2));
@@ -146,6 +146,16 @@ function biasOf(table: Tensor, { queries, keys }: Places): Tensor {
 function biased(bias: Tensor, visible: Tensor | undefined): mx.AttentionMask {
   if (!visible) return { mask: bias };
   return { mask: mx.where(visible, bias, mx.scalar(-Infinity, bias.dtype)) };
+}
+
+function withDistances(
+  { mask: visible }: mx.AttentionMask,
+  distances: mx.Distances,
+  { queries, keys }: SplitHeads,
+  scale: number,
+): mx.AttentionMask {
+  const scores = distanceScores(distances, queries, keys);
+  return biased(mx.multiply(scores, mx.scalar(scale, scores.dtype)), visible);
 }
 
 function numbers({ first, end }: Cells, shape: readonly number[]): Tensor {

@@ -2,8 +2,9 @@ import * as mx from "../../ffi/index.ts";
 import type { Tensor } from "../../ffi/index.ts";
 import type { Weights } from "../checkpoint/weights.ts";
 import { attention } from "./attention.ts";
-import { linear } from "./linear.ts";
+import { longestRow } from "./ragged.ts";
 import type { RowLayout } from "./row-layout.ts";
+import { selfAttention } from "./self-attention.ts";
 
 interface DisentangledShape {
   readonly width: number;
@@ -24,16 +25,8 @@ export type RelativeEmbeddings = () => Tensor;
 /** What all layers share in a forward. */
 interface DisentangledRows {
   readonly layout: RowLayout;
-  /** The rows of the table for all distances in a block of this width. */
-  tableRows(width: number): DistanceRows;
-}
-
-/** Both [2 * width - 1] int32. */
-interface DistanceRows {
-  /** For distances from 1 - width to width - 1. */
-  readonly rising: Tensor;
-  /** For distances from width - 1 to 1 - width. */
-  readonly falling: Tensor;
+  /** [2 * longest - 1] at key - query + longest - 1: the row of the table. */
+  readonly tableRows: Int32Array;
 }
 
 /** x [N, width] -> [N, width]. */
@@ -53,75 +46,28 @@ export function disentangledAttention(
   { width, heads }: DisentangledShape,
   relative: RelativeEmbeddings,
 ): DisentangledAttention {
-  const square = { inputs: width, outputs: width, bias: true };
-  const [query, key, value] = [names.query, names.key, names.value].map((name) =>
-    linear(weights, name, square),
-  );
-  const headDim = width / heads;
-  const scale = 1 / Math.sqrt(KINDS_OF_SCORES * headDim);
-  // [2 * span, width] -> [1, heads, 2 * span, headDim]
-  const ofHeads = (rows: Tensor) =>
-    mx.transpose(mx.reshape(rows, [1, -1, heads, headDim]), [0, 2, 1, 3]);
+  const attend = selfAttention(weights, names, { inputs: width, outputs: width, bias: true });
+  const scale = 1 / Math.sqrt((KINDS_OF_SCORES * width) / heads);
   let projected: { readonly keys: Tensor; readonly queries: Tensor } | undefined;
   return (x, { layout, tableRows }) => {
-    projected ??= mx.keep({
-      keys: ofHeads(key!(relative())),
-      queries: ofHeads(query!(relative())),
-    });
-    const { keys: distanceKeys, queries: distanceQueries } = projected;
-    const scoreBias = (queries: Tensor, keys: Tensor) => {
-      const { rising, falling } = tableRows(queries.shape[2]!);
-      // [b, heads, queries, keys]: from one key to the next the distance falls
-      const contentToDistance = scoresOfPairs(queries, mx.take(distanceKeys, falling, 2));
-      // [b, heads, keys, queries]: from one query to the next it rises
-      const distanceToContent = scoresOfPairs(keys, mx.take(distanceQueries, rising, 2));
-      const sum = mx.add(contentToDistance, mx.transpose(distanceToContent, [0, 1, 3, 2]));
-      return mx.multiply(sum, mx.scalar(scale, sum.dtype));
-    };
-    const shape = { heads, kvHeads: heads, scale, mask: { kind: "full" }, scoreBias } as const;
-    return attention(layout, shape)(query!(x), key!(x), value!(x));
+    if (!projected) {
+      const [queries, keys] = attend.project(relative());
+      // In memory of their own, without the values beside them.
+      projected = mx.keep({ queries: mx.contiguous(queries), keys: mx.contiguous(keys) });
+    }
+    const distances = { ...projected, rows: tableRows };
+    const shape = { heads, kvHeads: heads, scale, mask: { kind: "full" }, distances } as const;
+    return attend(x, attention(layout, shape));
   };
 }
 
-/**
- * Scores of each token of a block with the distances to all of them: tokens [b, heads, width, headDim] and distances
- * [1, heads, 2 * width - 1, headDim], of which the last token meets the first ones -> [b, heads, width, width].
- */
-function scoresOfPairs(tokens: Tensor, distances: Tensor): Tensor {
-  const [b, heads, width] = [tokens.shape[0]!, tokens.shape[1]!, tokens.shape[2]!];
-  const columns = 2 * width - 1;
-  const scores = mx.matmul(tokens, mx.transpose(distances, [0, 1, 3, 2]));
-  if (width === 1) return scores;
-  // Token i has the columns from width - 1 - i on: in the numbers of all tokens end to end, each begins `columns - 1`
-  // behind the one before it.
-  const flat = mx.reshape(scores, [b, heads, width * columns]);
-  const end = width - 1 + width * (columns - 1);
-  const shifted = mx.slice(flat, [0, 0, width - 1], [b, heads, end]);
-  // [b, heads, width * (columns - 1)] -> [b, heads, width, columns - 1] -> [b, heads, width, width]
-  const perToken = mx.reshape(shifted, [b, heads, width, columns - 1]);
-  return mx.slice(perToken, [0, 0, 0, 0], [b, heads, width, width]);
-}
-
-/** Build it once per forward: its tensors live in the scope of their first use. */
+/** Build it once per forward. */
 export function disentangledRows(layout: RowLayout, buckets: DistanceBuckets): DisentangledRows {
-  const made = new Map<number, DistanceRows>();
-  return {
-    layout,
-    tableRows(width) {
-      const rows = made.get(width) ?? distanceRows(width, buckets);
-      made.set(width, rows);
-      return rows;
-    },
-  };
-}
-
-function distanceRows(width: number, buckets: DistanceBuckets): DistanceRows {
-  const length = 2 * width - 1;
-  const rising = Int32Array.from({ length }, (_, i) => rowOfDistance(i - width + 1, buckets));
-  return {
-    rising: mx.fromInt32(rising, [length]),
-    falling: mx.fromInt32(rising.toReversed(), [length]),
-  };
+  const longest = longestRow(layout);
+  const tableRows = Int32Array.from({ length: 2 * longest - 1 }, (_, i) =>
+    rowOfDistance(longest - 1 - i, buckets),
+  );
+  return { layout, tableRows };
 }
 
 /**

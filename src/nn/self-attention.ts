@@ -21,26 +21,34 @@ export type ProjectionNames =
 /** [N, inputs] -> [N, outputs]. With `rotate`, queries and keys are turned to their positions. */
 export type SelfAttention = (x: Tensor, attend: RowAttention, rotate?: Rotations) => Tensor;
 
+/** Attention, and its projections of other rows [M, inputs] -> [M, outputs] each. */
+interface ProjectedAttention extends SelfAttention {
+  (...args: Parameters<SelfAttention>): Tensor;
+  project(rows: Tensor): QueryKeyValue;
+}
+
 /** Attention of three projections of x, with as many key/value heads as heads. */
 export function selfAttention(
   weights: Weights,
   names: ProjectionNames,
   shape: SelfAttentionShape,
-): SelfAttention {
+): ProjectedAttention {
   const kernels = kernelsFor(weights, Object.values(names));
   if (kernels) {
     const joint = "queryKeyValue" in names;
     const layer = joint
       ? packedLayer(kernels, weights, [names.queryKeyValue], threefold(shape))
       : packedLayer(kernels, weights, [names.query, names.key, names.value], shape);
-    return (x, attend, rotate) => {
+    const project = (x: Tensor) => thirds(kernels.linear(x, layer));
+    const run: SelfAttention = (x, attend, rotate) => {
       const rows = rotate ? undefined : attend.kernelRows(shape.outputs);
-      if (rows) return kernels.selfAttention(x, layer, rows);
-      return attendTo(thirds(kernels.linear(x, layer)), attend, rotate);
+      return rows ? kernels.selfAttention(x, layer, rows) : attendTo(project(x), attend, rotate);
     };
+    return Object.assign(run, { project });
   }
   const project = projections(weights, names, shape);
-  return (x, attend, rotate) => attendTo(project(x), attend, rotate);
+  const run: SelfAttention = (x, attend, rotate) => attendTo(project(x), attend, rotate);
+  return Object.assign(run, { project });
 }
 
 /** [N, outputs] each. */

@@ -2,9 +2,9 @@
 // sum.
 #pragma once
 
+#include "distances.h"
 #include "kernel_table.h"
 #include "tile.h"
-#include "transpose.h"
 
 namespace {
 
@@ -13,7 +13,7 @@ using mlxcel::Matrix;
 
 constexpr long kKeyBlock = 512;
 /// Not a power of two, so that the rows of a tile lie in different places of the L1 cache.
-constexpr long kScoreStride = kKeyBlock + 16;
+constexpr long kScoreStride = kKeyBlock + 2 * kTileColumns + 16;
 constexpr float kLog2E = 1.44269504f;
 
 MLXCEL_INLINE long roundUp(long n, long step) { return (n + step - 1) / step * step; }
@@ -60,15 +60,27 @@ struct Workspace {
   float *sums;    // [queries, width]: Σ weight · value so far
   float *totals;  // [queries]: Σ weight
   float *maxima;  // [queries]: the largest score
+  PackedDistances distances; // from the last query to the first key on
+  float *products; // [kTileRows, kScoreStride]: of queries and keys of distances
 };
+
+/// Columns of packed distances: whole panels of keys, from the last query to the first one. An odd
+/// number of vectors, so that their rows lie in different places of the L1 cache.
+MLXCEL_INLINE long distanceColumns(const AttentionTask &task) {
+  const long keys = smaller(roundUp(task.keys, kTileColumns), kKeyBlock);
+  return roundUp(keys + task.last_query - task.first_query + kTileColumns, 2 * kLanes) + kLanes;
+}
 
 MLXCEL_INLINE Workspace allocate(const AttentionTask &task) {
   Workspace space{};
   space.width = roundUp(task.head_dim, kTileColumns);
   space.depth = roundUp(task.head_dim, kLanes);
   space.queries = (task.last_query - task.first_query) * task.heads;
-  float **const parts[] = {&space.keys,   &space.values, &space.query,  &space.scores,
-                           &space.tile,   &space.sums,   &space.totals, &space.maxima};
+  const bool distances = task.distances.rows;
+  space.distances.stride = distances ? distanceColumns(task) : 0;
+  float **const parts[] = {&space.keys, &space.values, &space.query, &space.scores,
+                           &space.tile, &space.sums, &space.totals, &space.maxima,
+                           &space.distances.keys, &space.distances.queries, &space.products};
   const long sizes[] = {space.depth * kKeyBlock,
                         kKeyBlock * space.width,
                         kTileRows * task.head_dim,
@@ -76,11 +88,14 @@ MLXCEL_INLINE Workspace allocate(const AttentionTask &task) {
                         kTileRows * kTileColumns,
                         space.queries * space.width,
                         space.queries,
-                        space.queries};
+                        space.queries,
+                        space.depth * space.distances.stride,
+                        space.depth * space.distances.stride,
+                        distances ? kTileRows * kScoreStride : 0};
   long total = 0;
   for (long size : sizes) total += roundUp(size, 16);
   float *at = mlxcel::threadScratch(mlxcel::Scratch::kernel, total);
-  for (int i = 0; i < 8; i++) {
+  for (int i = 0; i < 11; i++) {
     *parts[i] = at;
     at += roundUp(sizes[i], 16);
   }
@@ -93,21 +108,9 @@ MLXCEL_INLINE void packKeys(const AttentionTask &task, const KeyRange &block,
   for (long first = 0; first < count; first += kLanes) {
     float *panel =
         space.keys + first / kTileColumns * space.depth * kTileColumns + first % kTileColumns;
-    for (long d = 0; d < task.head_dim; d += kLanes) {
-      Vec square[kLanes];
-      const long components = task.head_dim - d;
-      for (long i = 0; i < kLanes; i++) {
-        const long token = block.first + first + i;
-        if (token >= block.last) {
-          square[i] = Vec{};
-          continue;
-        }
-        const float *key = tokenOf(task.past_k, task.k, task.past, token) + d;
-        square[i] = components >= kLanes ? load(key) : loadPart(key, components);
-      }
-      transpose(square);
-      for (long i = 0; i < kLanes; i++) store(panel + (d + i) * kTileColumns, square[i]);
-    }
+    const long token = block.first + first;
+    packColumns([&](long i) { return tokenOf(task.past_k, task.k, task.past, token + i); },
+                block.last - token, task.head_dim, panel, kTileColumns);
   }
 }
 
@@ -158,31 +161,63 @@ MLXCEL_INLINE float largest(const float *scores, const KeyRange &seen, float sta
   return maximumOfLanes(best);
 }
 
-/// Adds the keys of `block`, which are packed, to the sums of a tile of queries of one head.
-MLXCEL_INLINE void attendTile(const AttentionTask &task, const Workspace &space,
-                              const KeyRange &block,
-                              long head, long first, long rows) {
+/// Some queries of one head.
+struct QueryTile {
+  long head;
+  long first, rows;
+};
+
+/// Adds the scores with distances for packed keys, of which `keys.first` begins a panel.
+MLXCEL_INLINE void addDistanceScores(const AttentionTask &task, const Workspace &space,
+                                     const QueryTile &queries, const KeyRange &keys) {
+  const PackedDistances &packed = space.distances;
+  // The column for the last query and the first key.
+  const long column = keys.first + task.last_query - queries.first - queries.rows;
+  const Product multiply = productOf<MultiplyAdd, false>(queries.rows);
+  const long columns = keys.last - keys.first + queries.rows - 1;
+  for (long i = 0; i < columns; i += kTileColumns)
+    multiply(task.head_dim, space.query, task.head_dim, packed.keys + column + i, packed.stride,
+             space.products + i, kScoreStride);
+  const AddDistances add = addDistancesOf(queries.rows);
+  const long behind = queries.rows - 1;
+  for (long key = keys.first; key < keys.last; key += kTileColumns) {
+    const long i = key - keys.first + behind;
+    add({task.head_dim, space.keys + key * space.depth, packed.queries + column + i, packed.stride,
+         task.scale * kLog2E, space.products + i, space.scores + key, kScoreStride});
+  }
+}
+
+/// The scores, as logarithms to base 2, with packed keys, of which `keys.first` begins a panel.
+MLXCEL_INLINE void scoreTile(const AttentionTask &task, const Workspace &space,
+                             const QueryTile &queries, const KeyRange &keys) {
   const long head_dim = task.head_dim;
+  for (long r = 0; r < queries.rows; r++) {
+    const float *q =
+        task.q.values + (queries.first + r) * task.q.stride + queries.head * head_dim;
+    for (long d = 0; d < head_dim; d++) space.query[r * head_dim + d] =
+        q[d] * (task.scale * kLog2E);
+  }
+  const Product multiply = productOf<MultiplyAdd, false>(queries.rows);
+  const Product multiplyFew = productOf<MultiplyAdd, false, 1>(queries.rows);
+  for (long key = keys.first; key < keys.last; key += kTileColumns) {
+    const Product score = keys.last - key > kLanes ? multiply : multiplyFew;
+    score(head_dim, space.query, head_dim, space.keys + key * space.depth, kTileColumns,
+          space.scores + key, kScoreStride);
+  }
+  if (task.distances.rows) addDistanceScores(task, space, queries, keys);
+}
+
+/// Adds the keys of `block`, which are packed, to the sums of a tile of queries.
+MLXCEL_INLINE void attendTile(const AttentionTask &task, const Workspace &space,
+                              const KeyRange &block, const QueryTile &queries) {
+  const auto [head, first, rows] = queries;
   const KeyRange last = visibleKeys(task, first + rows - 1);
   const KeyRange all = {visibleKeys(task, first).first, last.last};
   KeyRange tile = within(all, block);
   if (tile.first >= tile.last) return;
   // From here on keys count from the start of the block.
   tile = {tile.first - block.first, tile.last - block.first};
-  const long start = tile.first / kTileColumns * kTileColumns;
-
-  for (long r = 0; r < rows; r++) {
-    const float *q = task.q.values + (first + r) * task.q.stride + head * head_dim;
-    for (long d = 0; d < head_dim; d++) space.query[r * head_dim + d] =
-        q[d] * (task.scale * kLog2E);
-  }
-  const Product multiply = productOf<MultiplyAdd, false>(rows);
-  const Product multiplyFew = productOf<MultiplyAdd, false, 1>(rows);
-  for (long key = start; key < tile.last; key += kTileColumns) {
-    const Product score = tile.last - key > kLanes ? multiply : multiplyFew;
-    score(head_dim, space.query, head_dim, space.keys + key * space.depth, kTileColumns,
-          space.scores + key, kScoreStride);
-  }
+  scoreTile(task, space, queries, {tile.first / kTileColumns * kTileColumns, tile.last});
 
   const long place = head * (task.last_query - task.first_query) + first - task.first_query;
   float corrections[kTileRows];
@@ -206,6 +241,7 @@ MLXCEL_INLINE void attendTile(const AttentionTask &task, const Workspace &space,
     space.maxima[place + r] = now;
   }
 
+  const Product multiply = productOf<MultiplyAdd, false>(rows);
   for (long d = 0; d < space.width; d += kTileColumns) {
     multiply(tile.last - tile.first, space.scores + tile.first, kScoreStride,
              space.values + tile.first * space.width + d, space.width, space.tile, kTileColumns);
@@ -232,11 +268,16 @@ void attention(const AttentionTask &task) {
     const KeyRange block = {start, smaller(start + kKeyBlock, keys.last)};
     packKeys(task, block, space);
     packValues(task, block, space.width, space.values);
+    if (task.distances.rows) {
+      const long nearest = block.first - (task.last_query - 1);
+      packDistances(task.distances, task.head_dim, nearest, block.last - task.first_query - nearest,
+                    space.distances);
+    }
     for (long head = 0; head < task.heads; head++) {
       long rows;
       for (long first = task.first_query; first < task.last_query; first += rows) {
         rows = nextTileRows(task.last_query - first);
-        attendTile(task, space, block, head, first, rows);
+        attendTile(task, space, block, {head, first, rows});
       }
     }
   }

@@ -54,6 +54,13 @@ struct Norm {
   bool centered;
 };
 
+/// What disentangled attention adds to q · k, before the scale: q · keys[row] + k · queries[row]
+/// with row = rows[n], where the key lies `n` tokens after the query; n may be negative.
+struct Distances {
+  Matrix keys, queries; // at the first head
+  const int *rows;      // or null
+};
+
 /// Some queries of one row of tokens, by all the heads that share one key/value head.
 struct AttentionTask {
   Matrix q, k, v; // at the first token of the row and their first head
@@ -69,6 +76,7 @@ struct AttentionTask {
   /// Added to the scaled score of each head: [heads] rows, where a query and the key `n` tokens
   /// after it read column n, which may be negative. Or null.
   Matrix bias;
+  Distances distances; // only with one head and without a past
   long first_query, last_query;
   float *result; // at the first token of the row and the first head
   long result_stride;

@@ -93,6 +93,10 @@ Matrix at(const Matrix &matrix, long row, long column) {
   return {matrix.values + row * matrix.stride + column, matrix.stride};
 }
 
+Distances atColumn(const Distances &distances, long column) {
+  return {at(distances.keys, 0, column), at(distances.queries, 0, column), distances.rows};
+}
+
 /// Some queries of one row.
 struct QueryRange {
   long start; // first token of the row
@@ -120,6 +124,7 @@ void attendQueries(const KernelTable &table, const RaggedAttention &all, const Q
   task.radius = all.radius;
   task.bias = all.bias;
   if (all.bias.values) task.bias.values += kv_head * group * all.bias.stride;
+  task.distances = atColumn(all.distances, column);
   task.first_query = range.first;
   task.last_query = range.last;
   task.result_stride = all.result_stride;
@@ -179,13 +184,14 @@ void runNorm(const KernelTable &table, const Norm &norm, const float *x, long ro
 
 void runAttention(const KernelTable &table, const RaggedAttention &all) {
   std::vector<QueryRange> ranges;
+  const double per_pair = (all.distances.rows ? 12.0 : 6.0) * all.head_dim + 40;
   double operations = 0;
   long start = 0;
   for (long row = 0; row < all.rows; row++) {
     const long tokens = all.lengths[row];
     forQueryRanges(table, all, row, start,
                    [&](const QueryRange &range) { ranges.push_back(range); });
-    operations += (6.0 * all.head_dim + 40) * tokens * (tokens + all.past) * all.heads;
+    operations += per_pair * tokens * (tokens + all.past) * all.heads;
     start += tokens;
   }
   const long units = static_cast<long>(ranges.size()) * all.kv_heads;
@@ -304,6 +310,7 @@ void runAttentionPart(const KernelTable &table, const LinearTask &qkv,
   own.heads = own.kv_heads = part.heads;
   own.result += part.start * attention.result_stride + first;
   if (own.bias.values) own.bias.values += part.first_head * own.bias.stride;
+  own.distances = atColumn(own.distances, first);
   long token = 0;
   for (long row = part.first_row; row < part.last_row; token += attention.lengths[row++])
     forQueryRanges(table, own, row, token, [&](const QueryRange &range) {

@@ -32,7 +32,8 @@ struct RaggedAttention {
   float scale;
   bool causal;
   long radius;
-  Matrix bias; // as in AttentionTask
+  Matrix bias;         // as in AttentionTask
+  Distances distances; // as in AttentionTask, at the first of all heads
   float *result; // [tokens, heads * head_dim]
   long result_stride;
 };
