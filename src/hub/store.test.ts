@@ -41,6 +41,12 @@ describe("a name per model", () => {
     expect(findModel("owner", inStore())).toBeUndefined();
   });
 
+  test("a file beside the models is none of them", () => {
+    put("notes");
+    expect(storedModels(store)).toEqual([]);
+    expect(findModel("notes", inStore())).toBeUndefined();
+  });
+
   test("the folders of a model are no models of their own", () => {
     put("alone/config.json");
     put("alone/1_Pooling/config.json");
@@ -76,6 +82,13 @@ describe("last use", () => {
     for (const name of models) expect(lastUsed(store, name)).toBeInstanceOf(Date);
     expect(storedModels(store)).toEqual(models);
     expect(lstatSync(join(store, "copied/checkpoint/config.json")).mtimeMs).toBe(changed);
+  });
+
+  test("of a GGUF file beside the models, which has no name there, is not noted", async () => {
+    put("loose.gguf");
+    const { directory } = await resolveModel(join(store, "loose.gguf"), options());
+    expect(directory).toBe(join(store, "loose.gguf"));
+    expect(existsSync(join(store, ".used"))).toBe(false);
   });
 
   test("is forgotten with the model", async () => {

@@ -79,9 +79,10 @@ export function storedModels(store: string): string[] {
 
 /** The name of the stored model that a model's directory or GGUF file belongs to; undefined where it lies elsewhere. */
 export function repositoryAt(store: string, model: string): string | undefined {
-  const [owner = "", name = ""] = relative(store, model).split(sep);
+  const [owner = "", name] = relative(store, model).split(sep);
   if (owner === "" || owner === "..") return undefined;
-  return isAlone(join(store, owner)) ? owner : `${owner}/${name}`;
+  if (isAlone(join(store, owner))) return owner;
+  return name === undefined ? undefined : `${owner}/${name}`;
 }
 
 /** What is wrong with a link that leads nowhere; undefined for all else. */
@@ -144,10 +145,10 @@ function isModel(directory: string): boolean {
   return isCheckpoint(directory) || ggufsIn(directory).length > 0;
 }
 
-/** Whether a folder of the store is a model itself and not the owner of some, whose GGUF files lie in folders, too. */
+/** Whether a folder of the store is a model itself, not the owner of some, whose GGUF files lie in folders, too. */
 function isAlone(folder: string): boolean {
   if (brokenLink(folder) !== undefined || isCheckpoint(folder)) return true;
-  return ggufModels(readdirSync(folder)).length > 0;
+  return statSync(folder).isDirectory() && ggufModels(readdirSync(folder)).length > 0;
 }
 
 function isCheckpoint(directory: string): boolean {
