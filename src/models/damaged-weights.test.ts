@@ -3,6 +3,7 @@ import { expect, test } from "bun:test";
 import { join } from "node:path";
 import * as mx from "../../ffi/index.ts";
 import { copyOfFixture } from "../../test/fixtures/fixtures.ts";
+import { NotFinite } from "../pipeline/pending-values.ts";
 import { withDamageNamed } from "./damaged-weights.ts";
 import { loadEmbeddingModel } from "./load-embedder.ts";
 
@@ -10,9 +11,9 @@ const device = mx.openDevice("cpu");
 const NEXT_STEP = "download the model again, or use another checkpoint";
 
 /** A copy of a fixture with that value as the first number of a tensor. */
-function damaged(fixture: string, name: string, value: number): string {
+function damaged(fixture: string, name: string, value: number, file = "model.safetensors"): string {
   const directory = copyOfFixture(fixture);
-  const path = join(directory, "model.safetensors");
+  const path = join(directory, file);
   mx.scope(() => {
     const { tensors } = mx.loadSafetensors(path);
     mx.evaluate(...tensors.values());
@@ -26,9 +27,9 @@ function damaged(fixture: string, name: string, value: number): string {
   return directory;
 }
 
-function firstVector(directory: string): Float32Array {
-  return withDamageNamed(directory, undefined, () => {
-    const model = loadEmbeddingModel({ directory, device });
+function firstVector(directory: string, base?: string): Float32Array {
+  return withDamageNamed(directory, base, () => {
+    const model = loadEmbeddingModel({ directory, base, device });
     return model.start([model.tokenize({ text: "hello" }, {})]).read();
   });
 }
@@ -45,12 +46,22 @@ test.each([
   );
 });
 
-test("a sound checkpoint is run once, and its other failures stay what they are", () => {
-  expect(firstVector(copyOfFixture("bert-mean")).every(Number.isFinite)).toBe(true);
-  const other = new Error("out of memory");
+test("of an adapter its own tensor is named, not that of its base into which it is merged", () => {
+  const name = "base_model.model.encoder.layer.0.attention.output.dense.lora_A.weight";
+  const file = "adapter_model.safetensors";
+  const directory = damaged("bert-lora-dora", name, Number.NaN, file);
+  expect(() => firstVector(directory, copyOfFixture("bert-mean"))).toThrow(
+    `${directory}/${file} is damaged: "${name}" holds numbers that are not finite; ${NEXT_STEP}`,
+  );
+});
+
+test.each([
+  ["another failure", new Error("out of memory")],
+  ["an overflow of the network", new NotFinite("the network computed NaN")],
+])("where every tensor is sound, %s stays what it is", (_, failure) => {
   expect(() =>
     withDamageNamed(copyOfFixture("bert-mean"), undefined, () => {
-      throw other;
+      throw failure;
     }),
-  ).toThrow(other);
+  ).toThrow(failure);
 });

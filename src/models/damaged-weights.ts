@@ -1,7 +1,8 @@
 import * as mx from "../../ffi/index.ts";
 import type { Quantized, Tensor } from "../../ffi/index.ts";
-import { readCheckpoint } from "../checkpoint/checkpoint.ts";
+import { type Checkpoint, readCheckpoint } from "../checkpoint/checkpoint.ts";
 import { CheckpointError } from "../checkpoint/error.ts";
+import { LoraAdapter } from "../checkpoint/lora.ts";
 import { FLOATS } from "../checkpoint/weight-files.ts";
 import { NEXT_STEP, NotFinite } from "../pipeline/pending-values.ts";
 import { tensorFiles } from "./open-weights.ts";
@@ -25,16 +26,32 @@ export function withDamageNamed<T>(directory: string, base: string | undefined, 
   }
 }
 
-function damagedTensor(directory: string, base: string | undefined) {
-  const files = tensorFiles(readCheckpoint(directory, base), "stored");
-  for (const [name, { file, dtype, packing }] of files.locations) {
-    if (!packing && !FLOATS.has(dtype)) continue;
-    const parts = partsOf(files.tensor(name));
-    const isWhole = parts.every(isFinite);
-    for (const part of parts) part.free();
-    if (!isWhole) return { name, file };
+interface StoredNumbers {
+  readonly name: string;
+  readonly file: string;
+  readonly parts: readonly Tensor[];
+}
+
+function damagedTensor(directory: string, base: string | undefined): StoredNumbers | undefined {
+  for (const stored of storedNumbers(readCheckpoint(directory, base))) {
+    const isWhole = stored.parts.every(isFinite);
+    for (const part of stored.parts) part.free();
+    if (!isWhole) return stored;
   }
   return undefined;
+}
+
+/** An adapter's own tensors apart from those of its base: a merged one does not tell which of them is damaged. */
+function* storedNumbers({ adapter, ...whole }: Checkpoint): Generator<StoredNumbers> {
+  const files = tensorFiles(whole, "stored");
+  for (const [name, { file, dtype, packing }] of files.locations) {
+    if (packing || FLOATS.has(dtype)) yield { name, file, parts: partsOf(files.tensor(name)) };
+  }
+  if (adapter === undefined) return;
+  const lora = new LoraAdapter(adapter);
+  for (const [name, { dtype }] of lora.headers) {
+    if (FLOATS.has(dtype)) yield { name, file: lora.path, parts: [lora.tensor(name)] };
+  }
 }
 
 function partsOf(tensor: Tensor | Quantized): readonly Tensor[] {
