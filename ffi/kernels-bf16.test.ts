@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import * as mx from "./index.ts";
-import { matrix, numbers, runInBf16, vector, worst } from "./testing/kernels.ts";
+import { layer, matrix, numbers, runInBf16, vector, worst } from "./testing/kernels.ts";
 
 const SHAPES = [
   { rows: 1, inputs: 1, outputs: 1 },
@@ -53,6 +53,18 @@ describe.each(SHAPES)("$rows rows, $inputs inputs, $outputs outputs in bf16", (s
       const alone = k.linear(last, packed).toFloat32();
       expect(k.linear(x, packed).toFloat32().slice(-outputs)).toEqual(alone);
     });
+  });
+});
+
+test("self-attention whose projections are cut by heads is the attention of the layer's columns", () => {
+  runInBf16((k) => {
+    const [inputs, heads, headDim] = [51, 4, 32];
+    const rows = { lengths: Int32Array.of(300, 0, 200), heads, scale: 0.3 };
+    const x = matrix(500, inputs, 1);
+    const { packed } = layer(k, inputs, 3 * heads * headDim, 2);
+    const [q, keys, values] = mx.split(k.linear(x, packed), 3, 1);
+    const wanted = k.attention(q!, keys!, values!, { ...rows, kvHeads: heads });
+    expect(k.selfAttention(x, packed, rows).toFloat32()).toEqual(wanted.toFloat32());
   });
 });
 
