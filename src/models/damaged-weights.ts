@@ -11,7 +11,7 @@ import { tensorFiles } from "./open-weights.ts";
  * Runs a model for the first time. Where it computes NaN or an infinity, its weights are read once more for the tensor
  * that brings them in: a check at every load would cost all the others a pass over their weights.
  *
- * @throws CheckpointError naming that tensor; NotFinite where every weight is finite
+ * @throws CheckpointError naming that tensor; NotFinite where all of the network's are finite
  */
 export function withDamageNamed<T>(directory: string, base: string | undefined, run: () => T): T {
   try {
