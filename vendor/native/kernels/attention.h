@@ -5,6 +5,7 @@
 #include "distances.h"
 #include "kernel_table.h"
 #include "tile.h"
+#include "transpose.h"
 
 namespace {
 

@@ -10,39 +10,18 @@ namespace {
 using mlxcel::Distances;
 using mlxcel::Matrix;
 
-/// Transposes `count` vectors, at most kLanes, of `components` to columns of `to`, zeros behind
-/// them; vectorAt(i) points to vector i.
-template <class VectorAt>
-MLXCEL_INLINE void packColumns(const VectorAt &vectorAt, long count, long components, float *to,
-                               long stride) {
-  for (long d = 0; d < components; d += kLanes) {
-    Vec square[kLanes];
-    const long left = components - d;
-    for (long i = 0; i < kLanes; i++) {
-      if (i >= count) {
-        square[i] = Vec{};
-        continue;
-      }
-      const float *from = vectorAt(i) + d;
-      square[i] = left >= kLanes ? load(from) : loadPart(from, left);
-    }
-    transpose(square);
-    for (long i = 0; i < kLanes; i++) store(to + (d + i) * stride, square[i]);
-  }
-}
-
 /// Vectors of adjacent distances from a query to a key, transposed: [head_dim, stride] each.
 struct PackedDistances {
   float *keys, *queries;
   long stride;
 };
 
-/// Packs `count` distances from `first` on, zeros behind them.
+/// Packs `count` distances from `first` on; columns behind them meet only keys behind the last one.
 MLXCEL_INLINE void packDistances(const Distances &distances, long head_dim, long first, long count,
                                  const PackedDistances &packed) {
   const int *rows = distances.rows + first;
   const auto pack = [&](const Matrix &table, float *to) {
-    for (long column = 0; column < packed.stride; column += kLanes)
+    for (long column = 0; column < count; column += kLanes)
       packColumns([&](long i) { return table.values + rows[column + i] * table.stride; },
                   count - column, head_dim, to + column, packed.stride);
   };

@@ -1,4 +1,4 @@
-// Transposing a square of floats in registers.
+// Transposing floats, in registers by squares.
 #pragma once
 
 #include <utility>
@@ -34,5 +34,26 @@ template <int STEP> MLXCEL_INLINE void transposeBlocks(Vec (&rows)[kLanes]) {
 }
 
 MLXCEL_INLINE void transpose(Vec (&rows)[kLanes]) { transposeBlocks<kLanes / 2>(rows); }
+
+/// Transposes vectors of `components` numbers to kLanes columns of `to`, with zeros behind the last
+/// of `count` vectors, and behind the components up to whole lanes; vectorAt(i) points to vector i.
+template <class VectorAt>
+MLXCEL_INLINE void packColumns(const VectorAt &vectorAt, long count, long components, float *to,
+                               long stride) {
+  for (long d = 0; d < components; d += kLanes) {
+    Vec square[kLanes];
+    const long left = components - d;
+    for (long i = 0; i < kLanes; i++) {
+      if (i >= count) {
+        square[i] = Vec{};
+        continue;
+      }
+      const float *from = vectorAt(i) + d;
+      square[i] = left >= kLanes ? load(from) : loadPart(from, left);
+    }
+    transpose(square);
+    for (long i = 0; i < kLanes; i++) store(to + (d + i) * stride, square[i]);
+  }
+}
 
 } // namespace
