@@ -75,6 +75,18 @@ test("a job that can't wait is refused at once and whole, and jobs in a batch do
   );
 });
 
+test.each([
+  [1, "the queue of m is full (1 request waits);"],
+  [2, "the queue of m is full (2 requests wait);"],
+])("with a queue of %d, the refusal says %s", async (queueDepth, words) => {
+  const host = newHost({ queueDepth });
+  await host.load();
+  const waiting = Array.from({ length: queueDepth }, () => host.submit(job("never-start"), never));
+  await expect(host.submit(job("ok"), never)).rejects.toThrow(words);
+  host.close();
+  await Promise.allSettled(waiting);
+});
+
 test("a client that leaves frees its place in the queue at once", async () => {
   const host = newHost({ queueDepth: 1 });
   await host.load();

@@ -235,8 +235,9 @@ export class WorkerHost implements Provider {
   }
 
   #queueFull(): Failure {
+    const waiting = this.queueDepth === 1 ? "1 request waits" : `${this.queueDepth} requests wait`;
     const message =
-      `the queue of ${this.id} is full (${this.queueDepth} requests wait); ` +
+      `the queue of ${this.id} is full (${waiting}); ` +
       `retry later, or start with a larger --embedding-queue-depth`;
     return new Failure("busy", message);
   }
