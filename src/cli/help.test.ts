@@ -15,6 +15,18 @@ test("help names every spelling of every flag", () => {
   expect(missing).toEqual([]);
 });
 
+test("spellings that take no value are not listed with those that do: help says what they mean", () => {
+  const lines = helpText(false).split("\n");
+  expect(lines).toContain("  --log-level debug|info|warn|error");
+  expect(lines.join(" ").replace(/\s+/g, " ")).toContain(
+    "-v, --verbose and --log-verbose stand alone and mean debug.",
+  );
+  const row = flagsMarkdown()
+    .split("\n")
+    .find((line) => line.startsWith("| `--truncate` |"));
+  expect(row).toContain("`--no-truncate` stands alone and means `error`.");
+});
+
 const names = Object.keys(COMMANDS);
 
 test.each(names)("the help of %s fits 80 columns, with no blanks at line ends", async (name) => {

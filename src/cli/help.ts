@@ -4,6 +4,7 @@ import { VERSION } from "./version.ts";
 
 const WIDTH = 80;
 const INDENT = 6;
+const LIST = new Intl.ListFormat("en-GB");
 
 /** What `--help` says besides the flags. */
 interface HelpText {
@@ -59,7 +60,7 @@ export function commandHelp(table: FlagTable, text: HelpText, colour: boolean): 
     lines.push("", bold(group));
     for (const flag of table.flags.filter((candidate) => candidate.group === group)) {
       lines.push(...wrap(signature(flag), 2, 6).map(bold));
-      lines.push(...wrap(flag.help, INDENT));
+      lines.push(...wrap([flag.help, ...shortcutSentences(flag)].join(" "), INDENT));
       const facts = [
         ...defaultFact(flag),
         ...(flag.llamaEnv ? [`also read: ${flag.llamaEnv.join(", ")}`] : []),
@@ -85,10 +86,11 @@ function groupsOf({ flags }: FlagTable): readonly string[] {
 /** The README's table of flags, generated from the same rows. */
 export function flagsMarkdown(): string {
   const rows = FLAGS.map((flag) => {
-    const names = [...spellings(flag), ...Object.keys(flag.shortcuts ?? {})].map(code).join(" ");
+    const names = spellings(flag).map(code).join(" ");
+    const meaning = cell([flag.help, ...shortcutSentences(flag, code)].join(" "));
     const value = flag.placeholder ? code(flag.placeholder) : "";
     const env = flag.env.map(code).join(" ");
-    return `| ${[names, value, flag.default ? code(flag.default) : "", env, cell(flag.help)].join(" | ")} |`;
+    return `| ${[names, value, flag.default ? code(flag.default) : "", env, meaning].join(" | ")} |`;
   });
   const variables = VARIABLES.map(({ name, help }) => `|  |  |  | ${code(name)} | ${cell(help)} |`);
   return [
@@ -102,7 +104,16 @@ export function flagsMarkdown(): string {
 /** `-m, --model NAME` */
 function signature(flag: Flag): string {
   const value = flag.placeholder ? ` ${flag.placeholder}` : "";
-  return [`${spellings(flag).join(", ")}${value}`, ...Object.keys(flag.shortcuts ?? {})].join(", ");
+  return `${spellings(flag).join(", ")}${value}`;
+}
+
+/** `-v and --verbose stand alone and mean debug.` `shown` marks up what is typed. */
+function shortcutSentences({ shortcuts = {} }: Flag, shown = (text: string) => text): string[] {
+  const spellingsOf = Map.groupBy(Object.keys(shortcuts), (spelling) => shortcuts[spelling]);
+  return [...spellingsOf].map(([value = "", alone]) => {
+    const verbs = alone.length === 1 ? "stands alone and means" : "stand alone and mean";
+    return `${LIST.format(alone.map(shown))} ${verbs} ${shown(value)}.`;
+  });
 }
 
 function defaultFact(flag: Flag): string[] {
