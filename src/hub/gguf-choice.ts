@@ -9,6 +9,19 @@ const COMPANION = /mmproj|imatrix|(^|[-._])(mtp|eagle3|dflash|dspark)-/i;
 
 const SPLIT = /-\d{5}-of-\d{5}\.gguf$/i;
 
+/** A quantisation, as names of files and folders write it, and the form itself. */
+const QUANTISATION =
+  /(^|[-._])(ud-)?(i?q\d[a-z\d_]*|tq\d_\d|b?f16|f32|fp16|fp32|mxfp4[a-z_]*|gguf)(?=[-._]|$)/gi;
+
+/** What a path of a GGUF file says of its model: the same for all that differ in nothing but the quantisation. */
+export function modelOfGguf(path: string): string {
+  const parts = path
+    .replace(SPLIT, ".gguf")
+    .split("/")
+    .map((part) => part.replace(QUANTISATION, "").toLowerCase());
+  return [...new Set(parts.filter((part) => part !== ""))].join("/");
+}
+
 /** The model files among paths of a repository. */
 export function ggufModels(paths: readonly string[]): string[] {
   return paths.filter((path) => /\.gguf$/i.test(path) && !COMPANION.test(basename(path)));

@@ -10,7 +10,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { dirname, join, relative } from "node:path";
 import { lastUsed, markUsed } from "./last-use.ts";
 import { findModel, resolveModel } from "./resolve.ts";
 import { removeStored, repositoryAt, storedModels } from "./store.ts";
@@ -63,6 +63,38 @@ describe("a name per model", () => {
     for (const path of [store, dirname(store), tmpdir()]) {
       expect(repositoryAt(store, path)).toBeUndefined();
     }
+  });
+});
+
+describe("GGUF files in folders", () => {
+  test.each([
+    ["Q8_0/m-Q8_0.gguf", "F16/m-F16.gguf"],
+    ["m-F16.gguf", "UD-Q4_K_XL/m-UD-Q4_K_XL.gguf"],
+    ["m.Q4_K_M/m.Q4_K_M.gguf", "m-bf16/m-bf16-00001-of-00002.gguf"],
+    ["gguf/m-IQ4_XS.gguf", "gguf/m.q8_0.gguf"],
+  ])("%s and %s are one model in two quantisations", (...files) => {
+    for (const file of files) put(`repo/${file}`);
+    const { directory = "" } = findModel(join(store, "repo"), inStore()) ?? {};
+    expect(files).toContain(relative(join(store, "repo"), directory));
+  });
+
+  test.each([
+    ["bert-f32/model.gguf", "qwen-f32/model.gguf"],
+    ["Q8_0/bert-Q8_0.gguf", "Q8_0/qwen-Q8_0.gguf"],
+    ["bert/model.gguf", "qwen/config.json"],
+  ])("%s and %s are two models: none is chosen", (...files) => {
+    for (const file of files) put(`models/${file}`);
+    const path = join(store, "models");
+    expect(() => findModel(path, inStore())).toThrow(
+      `model ${path} holds several models: ${files[0]}, ${files[1]?.replace("/config.json", "")}; name one, such as ${path}/${files[0]}`,
+    );
+  });
+
+  test("of many models a few are named", () => {
+    for (const name of ["a", "b", "c", "d", "e"]) put(`models/${name}/model.gguf`);
+    expect(() => findModel(join(store, "models"), inStore())).toThrow(
+      "a/model.gguf, b/model.gguf, c/model.gguf and 2 more; name one",
+    );
   });
 });
 

@@ -12,7 +12,7 @@ import {
 import { basename, dirname, join, relative, sep } from "node:path";
 import { exclusively } from "./exclusive.ts";
 import { ADAPTER_CONFIG } from "./file-names.ts";
-import { chooseGguf, ggufModels, matching } from "./gguf-choice.ts";
+import { chooseGguf, ggufModels, matching, modelOfGguf } from "./gguf-choice.ts";
 import { forgetUse } from "./last-use.ts";
 import { readManifest } from "./manifest.ts";
 import type { ModelName } from "./model-name.ts";
@@ -24,16 +24,38 @@ const SHORTEST_COMMIT = 7;
 /**
  * What a directory holds for a name: the directory itself where it is a checkpoint, else one of its GGUF files;
  * undefined where it does not have what is asked for.
+ *
+ * @throws Error one line, where its folders hold several models and none is named
  */
 export function modelIn(directory: string, { gguf, text }: Pick<ModelName, "gguf" | "text">) {
   // Older sentence-transformers checkpoints keep all but modules.json in folders.
   if (gguf === undefined && isCheckpoint(directory)) return directory;
   const models = ggufsIn(directory);
+  if (gguf === undefined) requireOneModel(directory, models, text);
   const fitting = gguf === undefined ? models : matching(models, gguf);
   return fitting.length === 0
     ? undefined
     : join(directory, chooseGguf(models, gguf, `model ${text}`));
 }
+
+/** Folders may hold the quantisations of one model, as many repositories are laid out, not several models. */
+function requireOneModel(directory: string, ggufs: readonly string[], text: string): void {
+  const inFolders = ggufs.filter((path) => path.includes("/"));
+  if (inFolders.length === 0) return;
+  const checkpoints = subdirectories(directory).filter((folder) =>
+    isCheckpoint(join(directory, folder)),
+  );
+  const models = new Set([...ggufs.map(modelOfGguf), ...checkpoints]);
+  if (models.size <= 1) return;
+  const paths = [...ggufs, ...checkpoints].sort();
+  const shown = paths.slice(0, SHOWN_MODELS).join(", ");
+  const more = paths.length > SHOWN_MODELS ? ` and ${paths.length - SHOWN_MODELS} more` : "";
+  throw new Error(
+    `model ${text} holds several models: ${shown}${more}; name one, such as ${join(directory, paths[0] ?? "")}`,
+  );
+}
+
+const SHOWN_MODELS = 3;
 
 /**
  * The model in the store; undefined where it, or that revision of it, is not there.
