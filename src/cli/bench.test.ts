@@ -102,6 +102,14 @@ test("a server of its own runs every scenario, and JSON tells all of it", async 
   expect(short).toBeWithin(6, 10);
 });
 
+test("pairs are kept as short as the reranker reads them whole, and that is said", async () => {
+  const most = 96; // model_max_length of the reranker; the embedder reads 128
+  const { report, stderr } = await benched(["--target", server.url, "-s", "d1", ...SHORT]);
+  expect(stderr).toContain(`reads at most ${most} tokens of a pair: the documents of d1 and d4`);
+  const [{ meanTokensPerRequest: [tokens = 0] = [] } = {}] = report.scenarios;
+  expect(tokens).toBeLessThanOrEqual(32 * most);
+});
+
 test("targets take turns, each is set against the best of the others", async () => {
   const names = ["one", "two", "three"];
   const targets = names.flatMap((name) => ["--target", `${name}=${server.url}`]);

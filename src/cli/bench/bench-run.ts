@@ -8,6 +8,7 @@ import { measure, type Run } from "./measure.ts";
 import { summarise, type Cell } from "./report.ts";
 import {
   isRerank,
+  LONGEST_PAIR_TOKENS,
   requestsOf,
   sampleTexts,
   type BenchRequest,
@@ -15,7 +16,7 @@ import {
   type RequestKind,
   type Scenario,
 } from "./scenarios.ts";
-import { countTokens, maxTokens, type Target } from "./target.ts";
+import { countTokens, maxPairTokens, maxTokens, type Target } from "./target.ts";
 
 interface BenchOptions {
   /** The first one counts the tokens, and the others must compute the same. */
@@ -67,7 +68,7 @@ export async function runBench(options: BenchOptions): Promise<Report> {
   const ranker = agreements.find(({ scoreDifference }) => scoreDifference !== undefined)?.target;
   const scenarios = options.scenarios.filter((scenario) => ranker || !isRerank(scenario));
   if (scenarios.length === 0) throw new Error("no target ranks: nothing is left to measure");
-  const corpus = { ...base, rerank: ranker && (await writerFor(ranker, "rerank")) };
+  const corpus = { ...base, rerank: ranker && (await rerankCorpus(ranker, onRemark)) };
   const requests = await allRequests(scenarios, corpus);
   const { rounds, seconds } = options;
   const onRun = (run: Run) => onRemark(describeRun(run, rounds));
@@ -104,6 +105,16 @@ async function writerFor(target: Target, task: BenchRequest["task"]): Promise<Co
     const advice = "the first target counts the tokens: put one first that has /tokenize";
     throw new Error(`${reason} (${advice})`, { cause: error });
   }
+}
+
+async function rerankCorpus(ranker: Target, onRemark: BenchOptions["onRemark"]) {
+  const most = (await maxPairTokens(ranker)) ?? USUAL_MAX_TOKENS;
+  if (most < LONGEST_PAIR_TOKENS) {
+    onRemark(
+      `${ranker.name} reads at most ${most} tokens of a pair: the documents of d1 and d4 are kept that short`,
+    );
+  }
+  return { writer: await writerFor(ranker, "rerank"), maxPairTokens: most };
 }
 
 async function allRequests(

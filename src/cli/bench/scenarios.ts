@@ -75,11 +75,17 @@ export function isRerank({ groups: [{ kind }] }: Scenario): boolean {
   return kind === "rerank";
 }
 
-/** The tokenizers' writers, and the longest text that the model reads whole. */
+/** The tokenizers' writers, and the longest texts that the models read whole. */
 export interface Corpus {
   readonly embed: CorpusWriter;
-  readonly rerank?: CorpusWriter | undefined;
   readonly maxTokens: number;
+  readonly rerank?: RerankCorpus | undefined;
+}
+
+interface RerankCorpus {
+  readonly writer: CorpusWriter;
+  /** Of query and document together. */
+  readonly maxPairTokens: number;
 }
 
 const SHORT_TEXTS = 4096;
@@ -133,17 +139,23 @@ async function embedRequests(
 
 const RERANK_REQUESTS = 8;
 const DOCUMENTS = 32;
+const QUERY_TOKENS = [6, 9] as const;
+const DOCUMENT_TOKENS = [85, 115] as const;
 
-async function rerankRequests({ rerank: writer, maxTokens }: Corpus): Promise<RerankRequest[]> {
-  if (!writer) throw new Error("no target ranks");
+/** Tokens of the longest pair where no limit of the reranker shortens it. */
+export const LONGEST_PAIR_TOKENS = QUERY_TOKENS[1] + DOCUMENT_TOKENS[1];
+
+async function rerankRequests({ rerank }: Corpus): Promise<RerankRequest[]> {
+  if (!rerank) throw new Error("no target ranks");
+  const { writer, maxPairTokens } = rerank;
   const next = random(4);
   const requests: RerankRequest[] = [];
   for (let i = 0; i < RERANK_REQUESTS; i++) {
-    const query = await writer.text(next, between(next, 6, 9));
-    const room = maxTokens - query.tokens;
+    const query = await writer.text(next, between(next, ...QUERY_TOKENS));
+    const room = maxPairTokens - query.tokens;
     const documents: CountedText[] = [];
     while (documents.length < DOCUMENTS) {
-      const tokens = Math.min(room, between(next, 85, 115));
+      const tokens = Math.min(room, between(next, ...DOCUMENT_TOKENS));
       documents.push(await writer.text(next, tokens));
     }
     // [CLS] query [SEP] document [SEP]: one special less than two texts have

@@ -76,6 +76,9 @@ const Ranking = z.object({
 });
 const Tokens = z.object({ tokens: z.array(z.unknown()) });
 const Limits = z.object({ max_input_length: z.int().min(1) });
+const Props = z.object({
+  models: z.array(z.object({ kind: z.string(), max_length: z.int().min(1) })),
+});
 
 /** @throws Error one line, when it does not answer with a vector per text */
 export async function embed(target: Target, texts: readonly string[]): Promise<number[][]> {
@@ -133,10 +136,22 @@ export async function countTokens(
 
 /** The longest text that it reads whole, by TEI's /info; undefined where it does not say. */
 export async function maxTokens(target: Target): Promise<number | undefined> {
-  const response = await fetch(`${target.url}/info`);
+  return Limits.safeParse(await got(`${target.url}/info`)).data?.max_input_length;
+}
+
+/** The longest pair that it ranks whole, by /props, else by TEI's /info; undefined where neither says. */
+export async function maxPairTokens(target: Target): Promise<number | undefined> {
+  const url = target.rerankUrl ?? target.url;
+  const { data } = Props.safeParse(await got(`${url}/props`));
+  const ranker = data?.models.find(({ kind }) => kind !== "embedding");
+  return ranker?.max_length ?? (await maxTokens({ ...target, url }));
+}
+
+/** undefined where a server has no such route. */
+async function got(url: string): Promise<unknown> {
+  const response = await fetch(url);
   const answer = await response.text();
-  const parsed = response.ok ? Limits.safeParse(jsonOf(answer)) : undefined;
-  return parsed?.data?.max_input_length;
+  return response.ok ? jsonOf(answer) : undefined;
 }
 
 async function post(target: Target, url: string, body: string): Promise<unknown> {
