@@ -8,6 +8,7 @@ import { readOptionalJson } from "../checkpoint/json-file.ts";
 import { kindOf } from "../checkpoint/kind.ts";
 import { readSafetensorsHeader } from "../checkpoint/safetensors-header.ts";
 import { prevailingDtype } from "../checkpoint/tensor-files.ts";
+import { filesBelow } from "../hub/files-below.ts";
 import { readPooling } from "../pipeline/pooling-config.ts";
 
 interface ModelFile {
@@ -138,14 +139,8 @@ function maxLengthOf({ limits, config }: Checkpoint): number | null {
 
 function filesOf(path: string): ModelFile[] {
   const found = statSync(path);
-  return found.isDirectory() ? filesIn(path) : [{ path: basename(path), sizeBytes: found.size }];
-}
-
-function filesIn(directory: string): ModelFile[] {
-  return readdirSync(directory, { recursive: true, encoding: "utf8" })
-    .filter((path) => !path.split("/").some((part) => part.startsWith(".")))
-    .map((path) => ({ path, found: statSync(join(directory, path), { throwIfNoEntry: false }) }))
-    .filter(({ found }) => found?.isFile())
-    .map(({ path, found }) => ({ path, sizeBytes: found?.size ?? 0 }))
+  if (!found.isDirectory()) return [{ path: basename(path), sizeBytes: found.size }];
+  return filesBelow(path)
+    .filter((file) => !file.path.split("/").some((part) => part.startsWith(".")))
     .sort((a, b) => a.path.localeCompare(b.path));
 }

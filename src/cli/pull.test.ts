@@ -268,6 +268,17 @@ describe("list, show, rm", () => {
     });
   });
 
+  test("links that lead round in a circle change nothing for list, show and rm", async () => {
+    const [listed, shown] = [await mlxcel("list"), await mlxcel(`show ${NAME}`)];
+    symlinkSync("me", join(model, "me"));
+    symlinkSync("..", join(model, "up"));
+    symlinkSync("../../owner", join(model, "owner"));
+    expect(await mlxcel("list")).toEqual(listed);
+    expect(await mlxcel(`show ${NAME}`)).toEqual(shown);
+    expect((await mlxcel(`rm ${NAME} -y`)).exitCode).toBe(0);
+    expect(existsSync(join(store, "owner"))).toBe(false);
+  });
+
   test("list of an empty store says what fills it", async () => {
     const { stdout, stderr, exitCode } = await mlxcel("list", {
       MLXCEL_MODELS_DIR: join(store, "x"),

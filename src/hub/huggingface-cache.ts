@@ -1,6 +1,7 @@
 /** The cache of huggingface_hub, which is read and never written. */
-import { existsSync, readdirSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
+import { filesBelow } from "./files-below.ts";
 import type { ModelName } from "./model-name.ts";
 import { modelIn } from "./store.ts";
 import { readText } from "./text-file.ts";
@@ -21,9 +22,9 @@ export function cachedModel(cache: string, name: ModelName, revision: string): s
 
 /** Whether there are weights, in folders too; of weights in parts, whether all are there. */
 function hasWeights(snapshot: string): boolean {
-  const files = readdirSync(snapshot, { recursive: true, encoding: "utf8" }).filter(
-    (path) => path.endsWith(".safetensors") && existsSync(join(snapshot, path)),
-  );
+  const files = filesBelow(snapshot)
+    .map(({ path }) => path)
+    .filter((path) => path.endsWith(".safetensors"));
   const [, parts] = files.map((path) => /-of-(\d+)\.safetensors$/.exec(path)).find(Boolean) ?? [];
   return files.length >= Math.max(1, Number(parts ?? 1));
 }

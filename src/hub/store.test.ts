@@ -11,9 +11,11 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join, relative } from "node:path";
+import { temporaryDirectory } from "../../test/fixtures/fixtures.ts";
+import { filesBelow } from "./files-below.ts";
 import { lastUsed, markUsed } from "./last-use.ts";
 import { findModel, resolveModel } from "./resolve.ts";
-import { removeStored, repositoryAt, storedModels } from "./store.ts";
+import { removeStored, repositoryAt, sizeOf, storedModels } from "./store.ts";
 
 let store = "";
 
@@ -151,5 +153,37 @@ describe("a link that leads nowhere", () => {
     await expect(resolveModel("owner/gone", { ...options(), offline: false })).rejects.toThrow(
       `model owner/gone: ${store}/owner/gone is a link to /no/such/place, which is not there; mlxcel rm owner/gone removes the link`,
     );
+  });
+});
+
+describe("links in the folder of a model", () => {
+  const elsewhere = temporaryDirectory("elsewhere");
+
+  beforeEach(() => {
+    put("o/m/config.json");
+    put("o/m/1_Pooling/config.json");
+    writeFileSync(join(elsewhere, "blob"), "12345");
+    symlinkSync("../../o", join(store, "o/m/circle"));
+    symlinkSync("..", join(store, "o/m/up"));
+    symlinkSync("me", join(store, "o/m/me"));
+    symlinkSync(elsewhere, join(store, "o/m/outside"));
+    symlinkSync(join(elsewhere, "blob"), join(store, "o/m/model.safetensors"));
+  });
+
+  test("count as the file they lead to, and for nothing where that is a folder or their own circle", () => {
+    expect(storedModels(store)).toEqual(["o/m"]);
+    expect(filesBelow(join(store, "o/m")).toSorted((a, b) => a.sizeBytes - b.sizeBytes)).toEqual([
+      { path: expect.stringMatching(/^(1_Pooling.)?config.json$/), sizeBytes: 2 },
+      { path: expect.stringMatching(/^(1_Pooling.)?config.json$/), sizeBytes: 2 },
+      { path: "model.safetensors", sizeBytes: 5 },
+    ]);
+    expect(sizeOf(join(store, "o/m"))).toBe(9);
+  });
+
+  test("are deleted with it, and what they lead to is not", async () => {
+    put("o/other/config.json");
+    await removeStored(store, "o/m");
+    expect(storedModels(store)).toEqual(["o/other"]);
+    expect(existsSync(join(elsewhere, "blob"))).toBe(true);
   });
 });

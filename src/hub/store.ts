@@ -12,6 +12,7 @@ import {
 import { basename, dirname, join, relative, sep } from "node:path";
 import { exclusively } from "./exclusive.ts";
 import { ADAPTER_CONFIG } from "./file-names.ts";
+import { filesBelow } from "./files-below.ts";
 import { chooseGguf, ggufModels, matching, modelOfGguf } from "./gguf-choice.ts";
 import { forgetUse } from "./last-use.ts";
 import { readManifest } from "./manifest.ts";
@@ -157,10 +158,7 @@ export async function removeStored(store: string, repository: string): Promise<v
 /** Bytes of all files in a directory; 0 where there is none. */
 export function sizeOf(directory: string): number {
   if (!existsSync(directory)) return 0;
-  return readdirSync(directory, { recursive: true, withFileTypes: true })
-    .filter((entry) => !entry.isDirectory())
-    .map(({ parentPath, name }) => statSync(join(parentPath, name), { throwIfNoEntry: false }))
-    .reduce((sum, found) => sum + (found?.isFile() ? found.size : 0), 0);
+  return filesBelow(directory).reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
 }
 
 function isModel(directory: string): boolean {
