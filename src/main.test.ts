@@ -96,6 +96,24 @@ describe("exit code 2: a wrong command line", () => {
       "mlxcel: --json and --npy are two forms of the answer; choose one",
     ],
     [["rerank", "-d", "a"], "mlxcel: nothing to rank by: give -q QUERY"],
+    ...[["embed", "-t", "a"], ["rerank", "-q", "a", "-d", "b"], ["bench"]].flatMap(
+      (command) =>
+        [
+          // before a model is looked for: here is none
+          [
+            [...command, "-o", tmpdir()],
+            `mlxcel: --output ${tmpdir()}: is a directory; name a file`,
+          ],
+          [
+            [...command, "-o", "no/such/x"],
+            "mlxcel: --output no/such/x: there is no directory no/such; make it first",
+          ],
+          [
+            [...command, "-o", "/proc/x"],
+            "mlxcel: --output /proc/x cannot be written: no file can be made there",
+          ],
+        ] satisfies [string[], string][],
+    ),
     [["rerank", "-q", "a"], "mlxcel: nothing to rank: give -d DOC or --file FILE"],
     [
       ["rerank", "-q", "a", "-d", "b", "-n", "0"],

@@ -27,7 +27,7 @@ async function print(text: string): Promise<number> {
   return 0;
 }
 
-/** One line on stderr: 2 for a wrong command line, 1 for everything else. Stack traces only under MLXCEL_DEBUG=1. */
+/** One line on stderr: 2 for a UsageError, 1 for everything else. Stack traces only under MLXCEL_DEBUG=1. */
 function fail(error: unknown): never {
   // the reader of our output has enough, as in `mlxcel embed … | head`
   if (codeOf(error) === "EPIPE") process.exit(1);

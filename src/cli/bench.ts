@@ -14,7 +14,7 @@ import { flag, flagsOf, type FlagTable } from "./flag-table.ts";
 import { flagsSchema } from "./flags.ts";
 import { commandHelp } from "./help.ts";
 import { namedModel } from "./named-model.ts";
-import { remark, writeAnswer } from "./output.ts";
+import { remark, requireWritable, writeAnswer } from "./output.ts";
 import { readCommandLine } from "./parse.ts";
 import { UsageError } from "./usage-error.ts";
 import { commaList, oneOf, text, wholeNumber } from "./values.ts";
@@ -113,6 +113,7 @@ export function benchHelp(colour: boolean): string {
 export async function bench(args: readonly string[], env: Environment): Promise<number> {
   const { flags } = readCommandLine(BENCH, args, env);
   const scenarios = chosenScenarios(flags);
+  requireWritable(flags.output);
   const report = flags.target
     ? await measureTargets(flags.target, flags, scenarios)
     : await measureOwnServer(flags, scenarios, env);

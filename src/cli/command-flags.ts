@@ -40,7 +40,7 @@ export const outputFlags = {
     placeholder: "FILE",
     aliases: ["-o"],
     noEnv: true,
-    help: "Write there instead of to stdout.",
+    help: "Write there instead of to stdout; its directory must be there.",
   }),
 };
 

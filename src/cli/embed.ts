@@ -12,7 +12,14 @@ import { GivenTexts } from "./given-texts.ts";
 import { commandHelp } from "./help.ts";
 import { LocalModel } from "./local-model.ts";
 import { npyFile } from "./npy.ts";
-import { remark, terminalColumns, withNewline, withProgress, writeAnswer } from "./output.ts";
+import {
+  remark,
+  requireWritable,
+  terminalColumns,
+  withNewline,
+  withProgress,
+  writeAnswer,
+} from "./output.ts";
 import { readCommandLine } from "./parse.ts";
 import { shortText, tableText } from "./table.ts";
 import { textOf } from "./text-file.ts";
@@ -147,6 +154,7 @@ function checkOutput({ json, npy, output }: EmbedFlags): void {
   if (npy && output === undefined && process.stdout.isTTY) {
     throw new UsageError("--npy is binary: give --output FILE, or redirect stdout");
   }
+  requireWritable(output);
 }
 
 async function inputTexts({ text, file, jsonl }: EmbedFlags): Promise<GivenTexts> {

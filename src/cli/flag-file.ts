@@ -1,6 +1,7 @@
 /** Files that flags name. */
 import { readFileSync } from "node:fs";
 import { codeOf } from "../native/thrown.ts";
+import { UsageError } from "./usage-error.ts";
 
 const PROBLEMS: ReadonlyMap<string, string> = new Map([
   ["ENOENT", "no such file"],
@@ -12,13 +13,13 @@ const PROBLEMS: ReadonlyMap<string, string> = new Map([
 
 /**
  * The text of the file that a flag names; pipes will do. Read once: a second time a pipe is empty.
- * @throws Error one line that names the flag
+ * @throws UsageError one line that names the flag
  */
 export function readFlagFile(flag: string, path: string): string {
   try {
     return readFileSync(path, "utf8");
   } catch (error) {
     const code = codeOf(error);
-    throw new Error(`${flag} ${path}: ${PROBLEMS.get(code) ?? String(error)}`, { cause: error });
+    throw new UsageError(`${flag} ${path}: ${PROBLEMS.get(code) ?? String(error)}`);
   }
 }

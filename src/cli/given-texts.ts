@@ -33,7 +33,7 @@ export class GivenTexts {
     this.#sourceOf = sourceOf;
   }
 
-  /** @throws Error one line, naming the file and the line that cannot be read */
+  /** @throws UsageError one line, naming the file and the line that cannot be read */
   static async read(naming: Naming, { words = [], file, jsonl }: GivenFlags): Promise<GivenTexts> {
     const ofFile = file === undefined ? undefined : await readItems({ path: file, jsonl });
     const sourceOf = (item: number) =>

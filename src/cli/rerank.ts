@@ -12,7 +12,14 @@ import { flag, flagsOf, type FlagTable } from "./flag-table.ts";
 import { GivenTexts } from "./given-texts.ts";
 import { commandHelp } from "./help.ts";
 import { LocalModel } from "./local-model.ts";
-import { remark, terminalColumns, withNewline, withProgress, writeAnswer } from "./output.ts";
+import {
+  remark,
+  requireWritable,
+  terminalColumns,
+  withNewline,
+  withProgress,
+  writeAnswer,
+} from "./output.ts";
 import { readCommandLine } from "./parse.ts";
 import { shortText, tableText } from "./table.ts";
 import { textOf, type FileItem } from "./text-file.ts";
@@ -93,6 +100,7 @@ export function rerankHelp(colour: boolean): string {
 export async function rerank(args: readonly string[], env: Environment): Promise<number> {
   const { flags } = readCommandLine(RERANK, args, env);
   if (flags.query === undefined) throw new UsageError("nothing to rank by: give -q QUERY");
+  requireWritable(flags.output);
   const given = await inputDocuments(flags);
   const documents = given.items;
   using model = await LocalModel.load("rank", flags, env);

@@ -133,7 +133,7 @@ function tlsOf({ sslCertFile, sslKeyFile }: Flags): ServeSettings["tls"] {
   const cert = readFlagFile("--ssl-cert-file", sslCertFile);
   const key = readFlagFile("--ssl-key-file", sslKeyFile);
   if (ENCRYPTED_KEY.test(key)) {
-    throw new Error(
+    throw new UsageError(
       `--ssl-key-file ${sslKeyFile} is encrypted, and nothing here asks for a passphrase: ` +
         `decrypt it with openssl pkey -in ${sslKeyFile} -out key.pem`,
     );
@@ -151,6 +151,8 @@ function keysOfFile(path: string | undefined): string[] {
     .split(/\r?\n/)
     .map((line) => line.trim())
     .filter((line) => line !== "" && !line.startsWith("#"));
-  if (keys.length === 0) throw new Error(`--api-key-file ${path} holds no key; write one per line`);
+  if (keys.length === 0) {
+    throw new UsageError(`--api-key-file ${path} holds no key; write one per line`);
+  }
   return keys;
 }

@@ -11,9 +11,14 @@ async function read(name: string, content: string, jsonl = false): Promise<strin
 }
 
 test("a text per line, whatever the line ends and with or without the last one", async () => {
-  for (const content of ["a b\nc\n", "a b\nc", "a b\r\nc\r\n", "\ufeffa b\nc"]) {
+  for (const content of ["a b\nc\n", "a b\nc", "a b\r\nc\r\n", "\ufeffa b\nc", "a b\nc\n\n"]) {
     expect(await read("texts.txt", content)).toEqual(["a b", "c"]);
   }
+});
+
+test("white space is a text, as it is behind -t", async () => {
+  expect(await read("texts.txt", "a\n \t\n\u3000\n")).toEqual(["a", " \t", "\u3000"]);
+  expect(await read("texts.jsonl", '"\\n"')).toEqual(["\n"]);
 });
 
 test("JSON lines by the file's name, or when the flag says so", async () => {
@@ -34,15 +39,18 @@ test("JSON lines keep their other keys, and blank ones between them count for no
 
 test.each([
   ["texts.txt", "", "is empty"],
-  ["texts.txt", "a\n\nb\n", "line 2 is blank; delete it"],
-  ["texts.txt", "a\n \t\n", "line 2 is blank"],
+  ["texts.txt", "a\n\nb\n", "line 2 is empty; delete it"],
+  ["texts.txt", "a\n\n\n", "line 2 is empty"],
+  ["texts.txt", "\n", "is empty"],
   ["texts.jsonl", '"a"\n{"txt":"b"}', "line 2 is no JSON string and no object with text"],
   ["texts.jsonl", '"a"\n5', "line 2 is no JSON string"],
   ["texts.jsonl", "plain", "line 1 is not valid JSON"],
   ["texts.jsonl", '{"text":5}', "line 1 is no JSON string"],
-  ["texts.jsonl", '""', "line 1 is blank"],
+  ["texts.jsonl", '""', "line 1 is empty"],
 ])("%s %j: %s", async (name, content, message) => {
-  await expect(read(name, content)).rejects.toThrow(message);
+  const reading = read(name, content);
+  await expect(reading).rejects.toThrow(message);
+  await expect(reading).rejects.toThrow(UsageError);
 });
 
 test("a file that is not there is a wrong command line", async () => {

@@ -1,4 +1,3 @@
-import { existsSync } from "node:fs";
 import { reasonOf } from "../native/thrown.ts";
 import { readFlagFile } from "./flag-file.ts";
 import { UsageError } from "./usage-error.ts";
@@ -24,25 +23,25 @@ interface FileItems {
 }
 
 /**
- * The items of a file, one per line; a line end at the very end starts no further one, and blank lines between JSON
- * lines count for nothing.
- * @throws Error one line, naming the file and the line
+ * The items of a file, one per line; a last line without anything is none, and blank lines between JSON lines count
+ * for nothing.
+ * @throws UsageError one line, naming the file and the line
  */
 export async function readItems({ path, jsonl }: TextFile): Promise<FileItems> {
   const name = path === "-" ? "stdin" : path;
-  if (path !== "-" && !existsSync(path)) throw new UsageError(`--file ${path}: no such file`);
   const content = path === "-" ? await Bun.stdin.text() : readFlagFile("--file", path);
   const lines = content.replace(/^\ufeff/, "").split(/\r?\n/);
-  if (lines.at(-1) === "") lines.pop();
-  if (lines.length === 0) throw new Error(`${name} is empty; write one text per line`);
+  // the line end that closes the last text, and an empty line behind it
+  for (let i = 0; i < 2 && lines.at(-1) === ""; i++) lines.pop();
+  if (lines.length === 0) throw new UsageError(`${name} is empty; write one text per line`);
   const isJson = jsonl || /\.(jsonl|ndjson)$/i.test(path);
   const at = (line: number) => `${name} line ${line + 1}`;
   const numbers = lines.flatMap((line, i) => (isJson && line.trim() === "" ? [] : [i]));
   const items = numbers.map((i) => {
     const line = lines[i] ?? "";
     const item = isJson ? jsonItem(line, at(i)) : line;
-    if (textOf(item).trim() !== "") return item;
-    throw new Error(`${at(i)} is blank; delete it, for every line is a text`);
+    if (textOf(item) !== "") return item;
+    throw new UsageError(`${at(i)} is empty; delete it, for every line is a text`);
   });
   return { items, lineOf: (item) => at(numbers[item] ?? 0) };
 }
@@ -50,7 +49,7 @@ export async function readItems({ path, jsonl }: TextFile): Promise<FileItems> {
 function jsonItem(line: string, at: string): FileItem {
   const value = parsedJson(line, at);
   if (typeof value === "string" || hasText(value)) return value;
-  throw new Error(`${at} is no JSON string and no object with text`);
+  throw new UsageError(`${at} is no JSON string and no object with text`);
 }
 
 function hasText(value: unknown): value is { readonly text: string } {
@@ -62,6 +61,6 @@ function parsedJson(line: string, at: string): unknown {
   try {
     return JSON.parse(line);
   } catch (error) {
-    throw new Error(`${at} is not valid JSON: ${reasonOf(error)}`);
+    throw new UsageError(`${at} is not valid JSON: ${reasonOf(error)}`);
   }
 }
