@@ -50,10 +50,27 @@ test("an embedder alone: its facts and one line to try", () => {
 test("a reranker alone: no vectors, and a line that ranks", () => {
   const text = shown({ reranker: RERANKER });
   expect(text).toMatch(
-    / reranker +judge \(bert, float32\)\n +max length +16 tokens per pair\n +batch +long requests run 512 tokens at a time, [^\n]*\n +device +cpu\n/,
+    / reranker +judge \(bert, float32\)\n +max length +16 tokens per pair\n +batch +up to 4096 tokens; long requests about 512 at a time, [^\n]*\n +device +cpu\n/,
   );
   expect(text).toContain("curl http://127.0.0.1:8080/v1/rerank -d '");
   expect(text).not.toMatch(/dim|pooling|\/v1\/embeddings/);
+});
+
+test.each([
+  [{}, "up to 4096 tokens; long requests about 512 at a time, so that short ones go in between"],
+  [{ sliceTokens: 4096 }, "up to 4096 tokens"],
+  [{ batchTokens: 8, sliceTokens: 8 }, "up to 8 tokens; a longer text runs alone, and whole"],
+])("the batch line tells the limit, and apart from it what was measured: %j", (changes, line) => {
+  const text = shown({ embedder: EMBEDDER }, { ...INFO, ...changes });
+  expect(text).toContain(`  batch       ${line}\n`);
+});
+
+test("the device line tells of a precision that was lowered", () => {
+  const deviceOf = (info: EmbedderInfo) =>
+    /^ +device +(.*)$/m.exec(shown({ embedder: EMBEDDER }, info))?.[1];
+  expect(deviceOf(INFO)).toBe("cpu");
+  expect(deviceOf({ ...INFO, cpuPrecision: "bf16" })).toBe("cpu, bf16 products");
+  expect(deviceOf({ ...INFO, device: "gpu", cpuPrecision: undefined })).toBe("gpu");
 });
 
 test("both: rows and lines of both", () => {

@@ -22,7 +22,7 @@ export function banner(
   const rows: readonly Row[] = [
     ...(settings.embedder && embedder ? embedderRows(settings, settings.embedder, embedder) : []),
     ...(settings.reranker && reranker ? rerankerRows(settings.reranker, reranker) : []),
-    ["device", (embedder ?? reranker)?.device ?? ""],
+    ...deviceRows(embedder ?? reranker),
     ["url", url],
   ];
   const table = rows.map(([label, text]) => `  ${label.padEnd(12)}${text}\n`).join("");
@@ -56,12 +56,24 @@ function rerankerRows({ id }: ModelSettings, info: RerankerInfo): Row[] {
   ];
 }
 
+/** All models run on the same one, with the same precision. */
+function deviceRows(info: ModelInfo | undefined): Row[] {
+  if (!info) return [];
+  return [["device", info.device + (info.cpuPrecision === "bf16" ? ", bf16 products" : "")]];
+}
+
 function poolingText({ pooling, multiVector }: EmbedderInfo): string {
   return multiVector ? `${pooling}: a vector per token` : pooling;
 }
 
-function batchText({ batchTokens }: ModelInfo): string {
-  return `long requests run ${batchTokens} tokens at a time, and short ones go in between`;
+/** The limit that the user set, and apart from it the slices that follow from the measured pace. */
+function batchText({ batchTokens, sliceTokens, maxLength }: ModelInfo): string {
+  const whole = batchTokens < maxLength ? "; a longer text runs alone, and whole" : "";
+  const slices =
+    sliceTokens < batchTokens
+      ? `; long requests about ${sliceTokens} at a time, so that short ones go in between`
+      : "";
+  return `up to ${batchTokens} tokens${whole}${slices}`;
 }
 
 function modelText(id: string, info: ModelInfo, isDefault: boolean): string {

@@ -53,7 +53,7 @@ function addStatusRoutes(router: Router, options: RouteOptions): void {
     .on("GET", "/v1/models", models)
     .on("GET", "/models", models)
     .onPrefix("GET", "/v1/models/", "id", (_, id) => modelAnswer(loaded(providers), id))
-    .on("GET", "/props", () => propsAnswer(loaded(providers), options.body.maxBytes))
+    .on("GET", "/props", () => propsAnswer(loaded(providers), options))
     .on("GET", STATUS_PATH, () => statusAnswer(providers, options))
     .on("GET", "/metrics", () => metricsAnswer(options.metrics));
 }
@@ -131,7 +131,8 @@ function decoded(encodedId: string): string {
   }
 }
 
-function propsAnswer(providers: readonly Provider[], maxBodyBytes: number): Answer {
+/** Limits that are not set are null. */
+function propsAnswer(providers: readonly Provider[], { body, maxItems }: RouteOptions): Answer {
   const models = providers.map((provider) => {
     const { id, kind, info } = readyModel(provider);
     return {
@@ -139,12 +140,16 @@ function propsAnswer(providers: readonly Provider[], maxBodyBytes: number): Answ
       kind,
       family: info.family,
       stored_dtype: info.storedDtype,
+      cpu_precision: info.cpuPrecision ?? null,
       max_length: info.maxLength,
       ...vectorProps(info),
       limits: {
         max_length: info.maxLength,
         vocab_size: info.vocabSize,
-        max_body_bytes: maxBodyBytes,
+        max_body_bytes: body.maxBytes,
+        max_inputs: Number.isFinite(maxItems) ? maxItems : null,
+        max_tokens_per_request: info.requestTokens ?? null,
+        batch_tokens: info.batchTokens,
         queue_depth: provider.queueDepth,
       },
     };

@@ -110,8 +110,14 @@ export type ModelInfo = EmbedderInfo | RerankerInfo;
 /** What is known of every loaded model. */
 interface LoadedModel extends ModelFacts {
   readonly device: "cpu" | "gpu";
-  /** Tokens of one batch of a bulk job at the pace that was measured at start. */
+  /** Of the factors of matrix products; absent on the GPU. */
+  readonly cpuPrecision?: "f32" | "bf16" | undefined;
+  /** Most tokens of one batch; a longer text is a batch of its own. */
   readonly batchTokens: number;
+  /** Tokens of one batch of a bulk job at the pace that was measured at start; at most `batchTokens`. */
+  readonly sliceTokens: number;
+  /** Most tokens of one request; absent: no limit. */
+  readonly requestTokens?: number | undefined;
 }
 
 export interface EmbedderInfo extends LoadedModel {

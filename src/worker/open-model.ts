@@ -51,7 +51,7 @@ function openEmbedder(
     ...{ pooling, maxLength, normalize },
   });
   const limits = batchLimits(settings, FULL_LENGTH_TEXTS * model.facts.maxLength);
-  const { engine, batchTokens } = run(
+  const { engine, sliceTokens } = run(
     embedderWorkload(model),
     { limits, events, device },
     embedJob,
@@ -59,7 +59,8 @@ function openEmbedder(
   const info: EmbedderInfo = {
     kind: "embedding",
     ...model.facts,
-    ...{ device, batchTokens },
+    ...runFacts(settings, device, limits),
+    sliceTokens,
     dim: model.dim,
     pooling: model.pooling,
     normalization: model.normalization,
@@ -77,7 +78,7 @@ function openReranker(
   const { directory, base, cpuDequantize, maxLength } = settings;
   const model = loadReranker({ directory, base, device, cpuDequantize, maxLength });
   const limits = batchLimits(settings, FULL_LENGTH_PAIRS * model.facts.maxLength);
-  const { engine, batchTokens } = run(
+  const { engine, sliceTokens } = run(
     rerankerWorkload(model),
     { limits, events, device },
     rerankJob,
@@ -85,7 +86,8 @@ function openReranker(
   const info: RerankerInfo = {
     kind: "reranker",
     ...model.facts,
-    ...{ device, batchTokens },
+    ...runFacts(settings, device, limits),
+    sliceTokens,
     takesInstruction: model.takesInstruction,
   };
   return { info, submit: (id, job, abort) => engine.submit(id, job, abort) };
@@ -105,7 +107,20 @@ function run<Row extends BatchRow>(
   const pace = new Pace();
   calibrate(workload, pace, jobOf);
   const engine = new Engine(workload, { limits, pace, events, ahead: device === "gpu" });
-  return { engine, batchTokens: bulkBatchTokens(limits, pace) };
+  return { engine, sliceTokens: bulkBatchTokens(limits, pace) };
+}
+
+function runFacts(
+  { cpuPrecision = "f32" }: WorkerSettings,
+  device: "cpu" | "gpu",
+  { budgetTokens, jobTokens }: BatchLimits,
+) {
+  return {
+    device,
+    cpuPrecision: device === "cpu" ? cpuPrecision : undefined,
+    batchTokens: budgetTokens,
+    requestTokens: jobTokens,
+  };
 }
 
 function embedJob(texts: readonly string[]): EmbedJob {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { fixture } from "../checkpoints.ts";
 import { type Server, startServer } from "../server.ts";
-import { badRequest, embed } from "./answers.ts";
+import { badRequest, embed, okJson } from "./answers.ts";
 
 setDefaultTimeout(60_000);
 
@@ -13,7 +13,8 @@ beforeAll(async () => {
     "--reranker-model",
     fixture("rerank-bert"),
   ];
-  server = await startServer([...models, "--max-inputs", "3", "--max-tokens-per-request", "20"]);
+  const limits = ["--max-inputs", "3", "--max-tokens-per-request", "20", "--batch-tokens", "64"];
+  server = await startServer([...models, ...limits]);
 });
 afterAll(() => server?.stop());
 
@@ -51,8 +52,17 @@ test("--max-tokens-per-request names the item that takes the request over it", a
   expect((await badRequest(server, ranked, "/v1/rerank")).param).toBe("documents[1]");
 });
 
+test("/props tells the limits that were set, for every model, and the start tells that of batches", async () => {
+  const limits = { max_inputs: 3, max_tokens_per_request: 20, batch_tokens: 64 };
+  const props: unknown = await okJson(await server.get("/props"));
+  expect(props).toMatchObject({ models: [{ limits }, { limits }] });
+  expect(server.stdout().match(/^ +batch +up to 64 tokens;/gm)).toHaveLength(2);
+});
+
 test("without the flags there is no such limit", async () => {
   await using unlimited = await startServer(["--embedding-model", fixture("bert-mean")]);
+  const limits = { max_inputs: null, max_tokens_per_request: null };
+  expect(await okJson(await unlimited.get("/props"))).toMatchObject({ models: [{ limits }] });
   const input = Array(3000).fill("some more words than the other server takes");
   expect((await embed(unlimited, { input })).vectors).toHaveLength(3000);
 });

@@ -35,7 +35,9 @@ function load(script: string): void {
       device: "cpu",
       storedDtype: "float32",
       loadNotes: [],
-      batchTokens: 512,
+      cpuPrecision: "f32",
+      batchTokens: 4096,
+      sliceTokens: 512,
     },
   });
 }

@@ -15,7 +15,9 @@ export const INFO: EmbedderInfo = {
   device: "cpu",
   storedDtype: "float32",
   loadNotes: [],
-  batchTokens: 512,
+  cpuPrecision: "f32",
+  batchTokens: 4096,
+  sliceTokens: 512,
 };
 
 export const CONTEXT: ParseContext = {
@@ -33,7 +35,9 @@ export const RERANKER_INFO: RerankerInfo = {
   device: "cpu",
   storedDtype: "float32",
   loadNotes: [],
-  batchTokens: 512,
+  cpuPrecision: "f32",
+  batchTokens: 4096,
+  sliceTokens: 512,
 };
 
 export const RERANK_CONTEXT: ParseContext = {
