@@ -2,7 +2,12 @@
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { z } from "zod";
-import { fixture, temporaryDirectory } from "../../test/fixtures/fixtures.ts";
+import {
+  copyOfFixture,
+  editJson,
+  fixture,
+  temporaryDirectory,
+} from "../../test/fixtures/fixtures.ts";
 import { mlxcel } from "./testing/mlxcel.ts";
 
 const QUERY = "a cat that sleeps";
@@ -94,6 +99,28 @@ test.each([
   expect(exit.stderr).toMatch(line);
   expect(exit.stderr.trimEnd().split("\n")).toHaveLength(1);
 });
+
+test.each(["rerank-bert", "bert-mean"])(
+  "%s: a text that the model cannot take is named, be it the query or a document",
+  async (name) => {
+    const model = copyOfFixture(name);
+    editJson<{ model: { vocab: Record<string, number> } }>(
+      join(model, "tokenizer.json"),
+      (tokenizer) => (tokenizer.model.vocab["zzzz"] = 5000),
+    );
+    const command = ["rerank", "-m", model, "-d", "one", "a zzzz"];
+    for (const [query, subject] of [
+      ["what zzzz is", "--query"],
+      ["what", "document 2 behind -d"],
+    ] as const) {
+      const { stderr, code } = await mlxcel([...command, "-q", query]);
+      expect({ stderr, code }).toEqual({
+        stderr: `mlxcel: ${subject} has the token id 5000, which is outside of the vocabulary of 1000\n`,
+        code: 2,
+      });
+    }
+  },
+);
 
 test("a model with a vector per token says that it ranks by MaxSim", async () => {
   const command = ["rerank", "-m", fixture("colbert-bert"), "-q", QUERY, "-d", ...DOCUMENTS];

@@ -4,7 +4,7 @@ import type { Encoding, Tokenizer } from "../tokenizer/tokenizer.ts";
 import type { ModelFacts } from "./model-facts.ts";
 import { pendingLogits } from "./pending-logits.ts";
 import type { PairRow, PendingLogits, PreparedQuery, Reranker } from "./reranker.ts";
-import { requireUsable } from "./unusable-text.ts";
+import { requireInVocabulary, requireUsable } from "./unusable-text.ts";
 
 /** What a ClassifierReranker is put together from. */
 interface ClassifierParts {
@@ -31,9 +31,10 @@ export class ClassifierReranker implements Reranker {
   }
 
   prepare(query: string): PreparedQuery {
-    const pairWith = this.tokenizer.pairsWith(query, this.facts.maxLength);
+    const pairs = this.tokenizer.pairsWith(query, this.facts.maxLength);
+    requireInVocabulary(pairs.first, this.facts.vocabSize);
     return {
-      pair: (document) => this.#row(pairWith(document)),
+      pair: (document) => this.#row(pairs.with(document)),
       release() {
         // The rows of a query share nothing.
       },

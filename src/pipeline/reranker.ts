@@ -11,7 +11,7 @@ export interface PairRow extends CountedRow {
 
 /** The query of one request, prepared once for all of its documents. */
 export interface PreparedQuery {
-  /** Throws UnusableText where query and document have no tokens, or one outside of the vocabulary. */
+  /** Throws UnusableText where query and document have no tokens, or the document has one outside of the vocabulary. */
   pair(document: string): PairRow;
   /** Frees what the query's rows share. Must be called once no row of it is going to run. */
   release(): void;
@@ -26,6 +26,7 @@ export interface Reranker {
   /** Whether `instruction` means something to it. */
   readonly takesInstruction: boolean;
   readonly tokenizer: Tokenizer;
+  /** Throws UnusableText where the query has a token outside of the vocabulary, whatever the document. */
   prepare(query: string, instruction?: string): PreparedQuery;
   /** Builds the graph for rows of `pair` and starts computing it. */
   start(rows: readonly PairRow[]): PendingLogits;

@@ -8,12 +8,17 @@ export class UnusableText extends Error {
   override readonly name = "UnusableText";
 }
 
-/**
- * Throws UnusableText for a row without tokens, or with one that the network has no row for: mlx does not check
- * indices, one outside of the table would read foreign memory.
- */
+/** Throws UnusableText for a row without tokens, or with one outside of the vocabulary. */
 export function requireUsable({ ids }: TokenRow, vocabSize: number): void {
   if (ids.length === 0) throw new UnusableText("has no tokens");
+  requireInVocabulary(ids, vocabSize);
+}
+
+/**
+ * Throws UnusableText for a token that the network has no row for: mlx does not check indices, one outside of the
+ * table would read foreign memory.
+ */
+export function requireInVocabulary(ids: Int32Array, vocabSize: number): void {
   const stray = ids.find((id) => id < 0 || id >= vocabSize);
   if (stray === undefined) return;
   throw new UnusableText(

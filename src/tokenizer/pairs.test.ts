@@ -18,7 +18,7 @@ function withProcessor(name: string, processor: unknown): Tokenizer {
 }
 
 function pair(tokenizer: Tokenizer, first: string, second: string, maxLength = NO_LIMIT) {
-  const { ids, typeIds, truncated } = tokenizer.pairsWith(first, maxLength)(second);
+  const { ids, typeIds, truncated } = tokenizer.pairsWith(first, maxLength).with(second);
   return { ids: [...ids], typeIds: typeIds && [...typeIds], truncated };
 }
 

@@ -35,6 +35,13 @@ interface TokenizerOptions {
   readonly lowerCase?: boolean;
 }
 
+/** Rows of two texts, the first of which is the same in all. */
+interface Pairs {
+  /** Ids of the first text, as many of them as a row can hold. */
+  readonly first: Int32Array;
+  with(second: string): Encoding;
+}
+
 interface EncodeOptions {
   /** Most tokens of the row, special tokens included. Absent: no limit. */
   readonly maxLength?: number;
@@ -124,22 +131,25 @@ export class Tokenizer {
   }
 
   /**
-   * Rows of two texts, the first of which is the same in all and tokenized once. Where a row is over `maxLength`, the
+   * Rows of two texts, the first of which is tokenized once for all. Where a row is over `maxLength`, the
    * longer text is cut on the right until both are of one length, then both are (`longest_first`); special tokens stay
    * whole. Special tokens written out and the time it takes are as in `encode`.
    */
-  pairsWith(first: string, maxLength: number): (second: string) => Encoding {
+  pairsWith(first: string, maxLength: number): Pairs {
     const { pair } = this.templates;
     const limit = Math.max(0, maxLength - this.pairSpecials);
     const counted = Math.max(limit + 1, COMPARED_TOKENS);
     const leading = (text: string) => this.#leadingTokens.of(text.toWellFormed(), counted);
     const a = leading(first);
-    return (second) => {
-      const b = leading(second);
-      const kept = keptOfPair({ first: a.length, second: b.length }, limit);
-      const texts = { A: a.subarray(0, kept.first), B: b.subarray(0, kept.second) };
-      const truncated = kept.first < a.length || kept.second < b.length;
-      return { ...filled(pair, texts), truncated };
+    return {
+      first: a.subarray(0, limit),
+      with(second) {
+        const b = leading(second);
+        const kept = keptOfPair({ first: a.length, second: b.length }, limit);
+        const texts = { A: a.subarray(0, kept.first), B: b.subarray(0, kept.second) };
+        const truncated = kept.first < a.length || kept.second < b.length;
+        return { ...filled(pair, texts), truncated };
+      },
     };
   }
 

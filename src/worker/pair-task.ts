@@ -1,6 +1,7 @@
 import type { PairRow, PreparedQuery, Reranker } from "../pipeline/reranker.ts";
 import { textsOf } from "./items.ts";
 import type { RerankJob, RerankResult } from "./job.ts";
+import { readField } from "./read-field.ts";
 import { estimatedTextTokens } from "./size-estimate.ts";
 import { Task } from "./task.ts";
 import { itemField } from "./too-long.ts";
@@ -37,7 +38,7 @@ export class PairTask extends Task<PairRow> {
 
   protected tokenize(item: number): PairRow {
     const { query, instruction } = this.#job;
-    this.#prepared ??= this.#model.prepare(query, instruction);
+    this.#prepared ??= readField("query", () => this.#model.prepare(query, instruction));
     return this.#prepared.pair(this.#documents[item]!);
   }
 

@@ -1,7 +1,6 @@
 import type { CountedRow } from "../pipeline/counted-row.ts";
-import { UnusableText } from "../pipeline/unusable-text.ts";
-import { Failure } from "./failure.ts";
 import type { Result } from "./job.ts";
+import { readField } from "./read-field.ts";
 import { tooLong, tooManyTokens } from "./too-long.ts";
 
 /** A tokenized item of some job, before batching. */
@@ -157,20 +156,10 @@ export abstract class Task<Row extends BatchRow = BatchRow> {
   }
 
   #readable(item: number): Row {
-    const row = this.#tokenized(item);
+    const row = readField(this.fieldOf(item), () => this.tokenize(item));
     if (row.truncated && !this.#truncate) throw tooLong(this.fieldOf(item), row.limit);
     if (row.truncated) this.truncated++;
     this.tokens[item] = row.tokens;
     return row;
-  }
-
-  #tokenized(item: number): Row {
-    try {
-      return this.tokenize(item);
-    } catch (error) {
-      if (!(error instanceof UnusableText)) throw error;
-      const field = this.fieldOf(item);
-      throw new Failure("invalid", `${field} ${error.message}`, field);
-    }
   }
 }

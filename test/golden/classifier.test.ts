@@ -156,10 +156,13 @@ describe("pairs that the network cannot take", () => {
 
   test("are told apart from failures", () => {
     const directory = withTokenizer(({ model }) => (model.vocab["zzzz"] = 5000));
-    const prepared = loadReranker({ directory, device }).prepare("zzzz");
-    expect(() => prepared.pair("a")).toThrow(
-      new UnusableText("has the token id 5000, which is outside of the vocabulary of 1000"),
+    const model = loadReranker({ directory, device });
+    const stray = new UnusableText(
+      "has the token id 5000, which is outside of the vocabulary of 1000",
     );
+    expect(() => model.prepare("zzzz")).toThrow(stray);
+    const prepared = model.prepare("a");
+    expect(() => prepared.pair("zzzz")).toThrow(stray);
     const bare = withPair([text("A", 0), text("B", 1)]);
     const blank = loadReranker({ directory: bare, device }).prepare(" ");
     expect(blank.pair("a").typeIds).toEqual(Int32Array.of(1));
