@@ -238,7 +238,7 @@ describe.skipIf(!kernels).each(instructionSets)("attention for %s", (name) => {
   });
 
   describe.each([
-    // whole panels of the projections, for all heads only, and not even then
+    // with AVX-512: whole panels of the projections for each head, for all heads only, and not even then
     { heads: 4, headDim: 32 },
     { heads: 4, headDim: 24 },
     { heads: 3, headDim: 20 },

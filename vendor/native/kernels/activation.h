@@ -1,6 +1,6 @@
-// Element-wise activations. Errors are relative to the exact value, 3e-7 at most (3.5e-7 for the erf
-// GELU where multiplyAdd is not one instruction); for the tanh GELU 3e-7 of the larger of the exact
-// value and x/2. An e^-t below the smallest normal number counts as 0. NaN stays NaN.
+// Element-wise activations. Errors are relative to the exact value, 3e-7 at most (3.5e-7 for the
+// erf GELU where multiplyAdd is not one instruction); for the tanh GELU 3e-7 of the larger of the
+// exact value and x/2. An e^-t below the smallest normal number counts as 0. NaN stays NaN.
 #pragma once
 
 #include "kernel_table.h"
@@ -26,8 +26,8 @@ MLXCEL_INLINE Vec gelu(Vec x) {
   p = p * u + 1.18833665e-1f;
   p = p * u + 1.39119853e-1f;
   p = p * u + 1.38820902e-1f;
-  // The roundings of the denominator and of the quotient, relative to u; they move R by 1.45 u + 0.94
-  // times that.
+  // The roundings of the denominator and of the quotient, relative to u; they move R by 1.45 u +
+  // 0.94 times that.
   const Vec lost = multiplyAdd(t, broadcast(-0.348f), -1.0f - denominator);
   const Vec error = multiplyAdd(u, lost, multiplyAdd(u, denominator, broadcast(1.0f)));
   const Vec product = p * u * t;

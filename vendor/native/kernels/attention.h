@@ -50,19 +50,19 @@ MLXCEL_INLINE const float *tokenOf(const Matrix &past, const Matrix &own, long p
 
 /// The memory of one task.
 struct Workspace {
-  long width;   // head_dim, filled up to whole tiles
-  long queries; // of all heads
-  long depth;   // head_dim, filled up to whole vectors
-  float *keys;    // [kKeyBlock / kTileColumns, depth, kTileColumns]: panels of transposed keys
-  float *values;  // [kKeyBlock, width]
-  float *query;   // [kTileRows, head_dim], times the scale
-  float *scores;  // [kTileRows, kScoreStride]
-  float *tile;    // [kTileRows, kTileColumns]
-  float *sums;    // [queries, width]: Σ weight · value so far
-  float *totals;  // [queries]: Σ weight
-  float *maxima;  // [queries]: the largest score
+  long width;    // head_dim, filled up to whole tiles
+  long queries;  // of all heads
+  long depth;    // head_dim, filled up to whole vectors
+  float *keys;   // [kKeyBlock / kTileColumns, depth, kTileColumns]: panels of transposed keys
+  float *values; // [kKeyBlock, width]
+  float *query;  // [kTileRows, head_dim], times the scale
+  float *scores; // [kTileRows, kScoreStride]
+  float *tile;   // [kTileRows, kTileColumns]
+  float *sums;   // [queries, width]: Σ weight · value so far
+  float *totals; // [queries]: Σ weight
+  float *maxima; // [queries]: the largest score
   PackedDistances distances; // from the last query to the first key on
-  float *products; // [kTileRows, kScoreStride]: of queries and keys of distances
+  float *products;           // [kTileRows, kScoreStride]: of queries and keys of distances
 };
 
 /// Columns of packed distances: whole panels of keys, from the last query to the first one. An odd
@@ -79,26 +79,29 @@ MLXCEL_INLINE Workspace allocate(const AttentionTask &task) {
   space.queries = (task.last_query - task.first_query) * task.heads;
   const bool distances = task.distances.rows;
   space.distances.stride = distances ? distanceColumns(task) : 0;
-  float **const parts[] = {&space.keys, &space.values, &space.query, &space.scores,
-                           &space.tile, &space.sums, &space.totals, &space.maxima,
-                           &space.distances.keys, &space.distances.queries, &space.products};
-  const long sizes[] = {space.depth * kKeyBlock,
-                        kKeyBlock * space.width,
-                        kTileRows * task.head_dim,
-                        kTileRows * kScoreStride,
-                        kTileRows * kTileColumns,
-                        space.queries * space.width,
-                        space.queries,
-                        space.queries,
-                        space.depth * space.distances.stride,
-                        space.depth * space.distances.stride,
-                        distances ? kTileRows * kScoreStride : 0};
+  const long packed = space.depth * space.distances.stride;
+  const struct {
+    float **part;
+    long floats;
+  } parts[] = {
+      {&space.keys, space.depth * kKeyBlock},
+      {&space.values, kKeyBlock * space.width},
+      {&space.query, kTileRows * task.head_dim},
+      {&space.scores, kTileRows * kScoreStride},
+      {&space.tile, kTileRows * kTileColumns},
+      {&space.sums, space.queries * space.width},
+      {&space.totals, space.queries},
+      {&space.maxima, space.queries},
+      {&space.distances.keys, packed},
+      {&space.distances.queries, packed},
+      {&space.products, distances ? kTileRows * kScoreStride : 0},
+  };
   long total = 0;
-  for (long size : sizes) total += roundUp(size, 16);
+  for (const auto &each : parts) total += roundUp(each.floats, 16);
   float *at = mlxcel::threadScratch(mlxcel::Scratch::kernel, total);
-  for (int i = 0; i < 11; i++) {
-    *parts[i] = at;
-    at += roundUp(sizes[i], 16);
+  for (const auto &each : parts) {
+    *each.part = at;
+    at += roundUp(each.floats, 16);
   }
   return space;
 }
@@ -157,8 +160,7 @@ MLXCEL_INLINE float largest(const float *scores, const KeyRange &seen, float sta
   Vec best = broadcast(start);
   long i = seen.first;
   for (; i + kLanes <= seen.last; i += kLanes) best = maximum(load(scores + i), best);
-  if (i < seen.last)
-    best = maximum(firstLanes(load(scores + i), seen.last - i, start), best);
+  if (i < seen.last) best = maximum(firstLanes(load(scores + i), seen.last - i, start), best);
   return maximumOfLanes(best);
 }
 
@@ -193,10 +195,9 @@ MLXCEL_INLINE void scoreTile(const AttentionTask &task, const Workspace &space,
                              const QueryTile &queries, const KeyRange &keys) {
   const long head_dim = task.head_dim;
   for (long r = 0; r < queries.rows; r++) {
-    const float *q =
-        task.q.values + (queries.first + r) * task.q.stride + queries.head * head_dim;
-    for (long d = 0; d < head_dim; d++) space.query[r * head_dim + d] =
-        q[d] * (task.scale * kLog2E);
+    const float *q = task.q.values + (queries.first + r) * task.q.stride + queries.head * head_dim;
+    for (long d = 0; d < head_dim; d++)
+      space.query[r * head_dim + d] = q[d] * (task.scale * kLog2E);
   }
   const Product multiply = productOf<MultiplyAdd, false>(queries.rows);
   const Product multiplyFew = productOf<MultiplyAdd, false, 1>(queries.rows);
@@ -288,8 +289,8 @@ void attention(const AttentionTask &task) {
       const long place = head * queries + i;
       const float factor = 1.0f / space.totals[place];
       float *out = task.result + (task.first_query + i) * task.result_stride + head * task.head_dim;
-      for (long d = 0; d < task.head_dim; d++) out[d] =
-          space.sums[place * space.width + d] * factor;
+      for (long d = 0; d < task.head_dim; d++)
+        out[d] = space.sums[place * space.width + d] * factor;
     }
   }
 }

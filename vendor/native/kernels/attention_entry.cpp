@@ -156,8 +156,15 @@ int mlxcel_attention(mlx_array *res, const mlx_array q, const mlx_array k, const
         places.push_back(inputs.add(earlier));
       }
     }
-    Shape shape = {rowLengths(lengths, rows, tokens), std::vector<int>(attended, attended + rows),
-                   heads, kv_heads, head_dim, past, scale, causal, radius,
+    Shape shape = {rowLengths(lengths, rows, tokens),
+                   std::vector<int>(attended, attended + rows),
+                   heads,
+                   kv_heads,
+                   head_dim,
+                   past,
+                   scale,
+                   causal,
+                   radius,
                    inputs.addOptional(relative_bias)};
     checkRows(shape, relative_bias);
     shape.distances = addDistances(inputs, shape, distance_keys, distance_queries,
@@ -186,8 +193,8 @@ int mlxcel_self_attention(mlx_array *res, const mlx_array x, const mlx_array pac
                           const mlx_array bias, const int *lengths, const int *attended, int rows,
                           int heads, float scale, bool causal, int radius,
                           const mlx_array relative_bias, const mlx_array distance_keys,
-                          const mlx_array distance_queries, const int *distance_rows,
-                          int distances, const mlx_stream s) {
+                          const mlx_array distance_queries, const int *distance_rows, int distances,
+                          const mlx_stream s) {
   return answer(res, [&] {
     const mx::array &input = mlx_array_get_(x);
     const int width = widthOf(input, "x");
@@ -201,8 +208,14 @@ int mlxcel_self_attention(mlx_array *res, const mlx_array x, const mlx_array pac
     const int weight_at = inputs.add(packed);
     const int bias_at = inputs.addOptional(bias);
     Shape shape = {rowLengths(lengths, rows, input.shape(0)),
-                   std::vector<int>(attended, attended + rows), heads, heads,
-                   outputs / (3 * heads), 0, scale, causal, radius,
+                   std::vector<int>(attended, attended + rows),
+                   heads,
+                   heads,
+                   outputs / (3 * heads),
+                   0,
+                   scale,
+                   causal,
+                   radius,
                    inputs.addOptional(relative_bias)};
     checkRows(shape, relative_bias);
     shape.distances = addDistances(inputs, shape, distance_keys, distance_queries,

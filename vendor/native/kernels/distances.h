@@ -33,13 +33,13 @@ MLXCEL_INLINE void packDistances(const Distances &distances, long head_dim, long
 /// less.
 struct DistancePanel {
   long depth;
-  const float *keys;     // [depth, kTileColumns]
-  const float *queries;  // [depth, stride], at the distance from the first query to the first key
+  const float *keys;    // [depth, kTileColumns]
+  const float *queries; // [depth, stride], at the distance from the first query to the first key
   long stride;
   float scale;           // of keys · queries
   const float *products; // of queries and keys of distances, at the same distance
   float *scores;
-  long score_stride;     // of the products, too
+  long score_stride; // of the products, too
 };
 
 /// Adds both scores of contents and distances to those of a tile.
@@ -53,7 +53,8 @@ template <int ROWS> void addDistances(const DistancePanel &panel) {
     const float *query = panel.queries + k * panel.stride;
     Vec keys[kTileVectors];
 #pragma GCC unroll 16
-    for (int v = 0; v < kTileVectors; v++) keys[v] = load(panel.keys + k * kTileColumns + v * kLanes);
+    for (int v = 0; v < kTileVectors; v++)
+      keys[v] = load(panel.keys + k * kTileColumns + v * kLanes);
 #pragma GCC unroll 16
     for (int r = 0; r < ROWS; r++)
 #pragma GCC unroll 16
@@ -74,11 +75,11 @@ typedef void (*AddDistances)(const DistancePanel &);
 /// `addDistances` for 1 … kTileRows queries.
 MLXCEL_INLINE AddDistances addDistancesOf(long rows) {
   static constexpr AddDistances table[] = {
-      addDistances<1>,  addDistances<2>,  addDistances<3>, addDistances<4>,
-      addDistances<5>,  addDistances<6>,
+      addDistances<1>,  addDistances<2>,  addDistances<3>,
+      addDistances<4>,  addDistances<5>,  addDistances<6>,
 #if defined(__AVX512F__)
-      addDistances<7>,  addDistances<8>,  addDistances<9>, addDistances<10>,
-      addDistances<11>, addDistances<12>,
+      addDistances<7>,  addDistances<8>,  addDistances<9>,
+      addDistances<10>, addDistances<11>, addDistances<12>,
 #endif
   };
   static_assert(sizeof(table) / sizeof(table[0]) == kTileRows, "one per number of rows");

@@ -40,7 +40,8 @@ void requirePacked(const mx::array &packed, int inputs, int outputs, const char 
   require(packed.ndim() == 3 && packed.shape(2) == columns,
           std::string(name) + " must be packed for " + kernels().name);
   const int each = static_cast<int>(kernels().element_inputs);
-  require(packed.shape(1) == (inputs + each - 1) / each && packed.shape(0) == (outputs + columns - 1) / columns,
+  require(packed.shape(1) == (inputs + each - 1) / each &&
+              packed.shape(0) == (outputs + columns - 1) / columns,
           std::string(name) + " must map " + std::to_string(inputs) + " inputs to " +
               std::to_string(outputs) + " outputs");
 }

@@ -96,8 +96,7 @@ struct KernelTable {
   void (*attention)(const AttentionTask &);
   /// Turns heads of 2 * half components by the angles of their row; cos and sin [rows, half].
   void (*rope)(const Matrix &x, const float *cos, const float *sin, long rows, long heads,
-               long half,
-               float *result);
+               long half, float *result);
   /// a + b
   void (*add)(const float *a, const float *b, long count, float *result);
   /// Σ weights[i] x[i]: [rows, width] -> [width].

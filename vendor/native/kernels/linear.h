@@ -130,11 +130,11 @@ void linear(const LinearTask &task, const Block &block) {
   const long height = (block.last_row - block.first_row + kTileRows - 1) / kTileRows;
   // Sums of more than one pass wait for the next one.
   const long tile_count = passes > 1 ? height * panels * matrices : matrices;
-  Tile *const tiles = reinterpret_cast<Tile *>(mlxcel::threadScratch(
-      mlxcel::Scratch::kernel,
-          tile_count * kTileRows * kTileColumns + kTileRows * (depth + kLanes)));
+  Tile *const tiles = reinterpret_cast<Tile *>(
+      mlxcel::threadScratch(mlxcel::Scratch::kernel,
+                            tile_count * kTileRows * kTileColumns + kTileRows * (depth + kLanes)));
   float *const copy = tiles[tile_count].values;
-  const Conclude conclude = concludeWith(task.activation);
+  const Conclude finish = concludeWith(task.activation);
 
   for (long start = 0; start < inputs; start += depth) {
     const long count = inputs - start < depth ? inputs - start : depth;
@@ -149,12 +149,12 @@ void linear(const LinearTask &task, const Block &block) {
       const Matrix x = operandOf(own, rows, count, copy);
       for (long panel = block.first_panel; panel < block.last_panel; panel++) {
         const long place = (panel * elements + elementsOf(start)) * kTileColumns;
-        multiply(elementsOf(count), x.values, x.stride, task.weights.packed + place, kTileColumns, at[0].values,
-                 kTileColumns);
+        multiply(elementsOf(count), x.values, x.stride, task.weights.packed + place, kTileColumns,
+                 at[0].values, kTileColumns);
         if (task.up.packed)
-          multiply(elementsOf(count), x.values, x.stride, task.up.packed + place, kTileColumns, at[1].values,
-                   kTileColumns);
-        if (complete) conclude(task, at, {row, rows, panel * kTileColumns});
+          multiply(elementsOf(count), x.values, x.stride, task.up.packed + place, kTileColumns,
+                   at[1].values, kTileColumns);
+        if (complete) finish(task, at, {row, rows, panel * kTileColumns});
         if (passes > 1) at += matrices;
       }
     }

@@ -17,8 +17,8 @@ mx::array packedWeights(const mx::array &weight, mx::Stream stream) {
   const auto body = [&table, inputs, outputs](const auto &in, float *result) {
     packWeights(table, in[0].floats(), inputs, outputs, result);
   };
-  return kernelArray({"mlxcel_pack", Rows::dense, body, kAbsent, Lifetime::lasting}, {(outputs + columns - 1) / columns,
-                                                          (inputs + each - 1) / each, columns},
+  return kernelArray({"mlxcel_pack", Rows::dense, body, kAbsent, Lifetime::lasting},
+                     {(outputs + columns - 1) / columns, (inputs + each - 1) / each, columns},
                      stream, {weight});
 }
 
@@ -92,7 +92,7 @@ mx::array linearArray(const char *name, const mx::array &x, const Layer &layer,
   const int rows = x.shape(0), width = x.shape(1);
   const int x_at = inputs.add(x);
   const auto body = [&table, layer, ending, x_at, rows, width](const std::vector<Operand> &in,
-      float *result) {
+                                                               float *result) {
     LinearTask task = taskOf(layer, width, in);
     task.x = in[x_at].matrix();
     task.residual = floatsAt(in, ending.residual);
@@ -131,8 +131,8 @@ int mlxcel_linear(mlx_array *res, const mlx_array x, const mlx_array packed, int
 // residual + x Wᵀ + bias, [rows, outputs]; its LayerNorm where there is a norm_weight.
 int mlxcel_linear_residual(mlx_array *res, const mlx_array x, const mlx_array packed,
                            const mlx_array bias, const mlx_array residual,
-                               const mlx_array norm_weight, const mlx_array norm_bias, float eps,
-                                   const mlx_stream s) {
+                           const mlx_array norm_weight, const mlx_array norm_bias, float eps,
+                           const mlx_stream s) {
   return answer(res, [&] {
     const mx::array &input = mlx_array_get_(x);
     const int width = widthOf(input, "x");
@@ -146,7 +146,7 @@ int mlxcel_linear_residual(mlx_array *res, const mlx_array x, const mlx_array pa
 // activation(x Gateᵀ + gate_bias) * (x Upᵀ + up_bias): [rows, inputs] -> [rows, outputs].
 int mlxcel_gated_linear(mlx_array *res, const mlx_array x, const mlx_array gate, const mlx_array up,
                         int outputs, const mlx_array gate_bias, const mlx_array up_bias,
-                            int activation, const mlx_stream s) {
+                        int activation, const mlx_stream s) {
   return answer(res, [&] {
     const int width = widthOf(mlx_array_get_(x), "x");
     Inputs inputs;
@@ -162,9 +162,9 @@ int mlxcel_gated_linear(mlx_array *res, const mlx_array x, const mlx_array gate,
 // LayerNorm where there is a norm_weight. [rows, width] twice -> [rows, width].
 int mlxcel_mlp(mlx_array *res, const mlx_array x, const mlx_array gate, const mlx_array gate_bias,
                const mlx_array up, const mlx_array up_bias, int inner, int activation,
-                   const mlx_array down, const mlx_array down_bias, const mlx_array residual,
-                       const mlx_array norm_weight, const mlx_array norm_bias, float eps,
-                           const mlx_stream s) {
+               const mlx_array down, const mlx_array down_bias, const mlx_array residual,
+               const mlx_array norm_weight, const mlx_array norm_bias, float eps,
+               const mlx_stream s) {
   return answer(res, [&] {
     const mx::array &input = mlx_array_get_(x);
     const int rows = input.ndim() > 0 ? input.shape(0) : 0, width = widthOf(input, "x");

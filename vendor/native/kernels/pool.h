@@ -11,12 +11,12 @@ typedef void (*Part)(const void *context, long index);
 void runParts(long count, Part part, const void *context);
 
 /// Calls `body(index)` for every index below `count`, on this thread and on those of the pool that
-/// have time; returns when all are done. Whoever is free takes the next index, so a thread that lost
-/// its core delays no more than the part it is at. `body` must not throw.
+/// have time; returns when all are done. Whoever is free takes the next index, so a thread that
+/// lost its core delays no more than the part it is at. `body` must not throw.
 template <class Body> void parallelFor(long count, const Body &body) {
-  runParts(count,
-           [](const void *context, long index) { (*static_cast<const Body *>(context))(index); },
-           &body);
+  runParts(
+      count, [](const void *context, long index) { (*static_cast<const Body *>(context))(index); },
+      &body);
 }
 
 /// Below this many operations a part is not worth handing to another thread.

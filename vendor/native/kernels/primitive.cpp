@@ -16,8 +16,7 @@ namespace mx = mlx::core;
 
 /// Copies elements of 4 bytes into row-major order.
 void copyDense(const uint32_t *from, const mx::Shape &shape, const mx::Strides &strides,
-               size_t axis,
-               uint32_t *&to) {
+               size_t axis, uint32_t *&to) {
   if (axis == shape.size()) {
     *to++ = *from;
     return;
@@ -29,6 +28,8 @@ void copyDense(const uint32_t *from, const mx::Shape &shape, const mx::Strides &
 /// Bytes to ask for. MLX keeps freed blocks, but gives one out again only where about its own size
 /// is asked for, which no other number of tokens does. With powers of two nearly every result finds
 /// one; new ones cost a page fault for every 4 KiB. Of large ones MLX keeps too few to choose from.
+/// Operations of MLX itself do not take over the memory of such an input: the sizes differ too
+/// much.
 size_t blockBytes(size_t bytes, Lifetime lifetime) {
   constexpr size_t kSmallest = 64 << 10, kLargest = 8 << 20;
   const bool rounded = lifetime == Lifetime::brief && bytes > kSmallest && bytes < kLargest;
@@ -49,9 +50,7 @@ public:
     std::vector<Operand> operands;
     for (const mx::array &input : inputs) operands.push_back(operand(input, encoder));
     encoder.dispatch([body = kernel_.body, operands = std::move(operands),
-                      result = out.data<float>()] {
-      body(operands, result);
-    });
+                      result = out.data<float>()] { body(operands, result); });
   }
 
   void eval_gpu(const std::vector<mx::array> &, std::vector<mx::array> &) override {
@@ -78,10 +77,9 @@ private:
     mx::array dense(input.shape(), input.dtype(), nullptr, {});
     dense.set_data(mx::allocator::malloc(dense.nbytes()));
     encoder.add_temporary(dense);
-    encoder.dispatch([from = input.data<uint32_t>(), shape = input.shape(),
-                      strides = input.strides(),
-                      to = dense.data<uint32_t>()]() mutable { copyDense(from, shape, strides, 0,
-                          to); });
+    encoder.dispatch(
+        [from = input.data<uint32_t>(), shape = input.shape(), strides = input.strides(),
+         to = dense.data<uint32_t>()]() mutable { copyDense(from, shape, strides, 0, to); });
     return {dense.data<uint32_t>(), width};
   }
 
@@ -93,8 +91,7 @@ private:
 mx::array kernelArray(Kernel kernel, mx::Shape shape, mx::Stream stream,
                       std::vector<mx::array> inputs) {
   return mx::array(std::move(shape), mx::float32,
-                   std::make_shared<CpuKernel>(stream, std::move(kernel)),
-                   std::move(inputs));
+                   std::make_shared<CpuKernel>(stream, std::move(kernel)), std::move(inputs));
 }
 
 } // namespace mlxcel

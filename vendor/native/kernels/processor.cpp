@@ -37,8 +37,8 @@ int physicalCores() {
 #elif defined(__APPLE__)
   int fast = 0;
   size_t size = sizeof(fast);
-  if (sysctlbyname("hw.perflevel0.physicalcpu", &fast, &size, nullptr,
-                   0) == 0 && fast > 0) return fast;
+  if (sysctlbyname("hw.perflevel0.physicalcpu", &fast, &size, nullptr, 0) == 0 && fast > 0)
+    return fast;
 #endif
   return static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
 }
@@ -52,8 +52,8 @@ bool supported(const KernelTable &table) {
                       __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw");
   if (&table == &avx512Kernels) return avx512;
   if (&table == &avx512Bf16Kernels) return avx512 && __builtin_cpu_supports("avx512bf16");
-  if (&table == &avx2Kernels) return __builtin_cpu_supports("avx2")
-      && __builtin_cpu_supports("fma");
+  if (&table == &avx2Kernels)
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
 #endif
   return &table == &baselineKernels;
 }

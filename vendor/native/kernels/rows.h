@@ -39,13 +39,12 @@ MLXCEL_INLINE void normalize(const mlxcel::Norm &norm, const float *x, long widt
 }
 
 void norm(const mlxcel::Norm &norm, const float *x, long rows, long width, float *result) {
-  for (long row = 0; row < rows; row++) normalize(norm, x + row * width, width,
-                                                  result + row * width);
+  for (long row = 0; row < rows; row++)
+    normalize(norm, x + row * width, width, result + row * width);
 }
 
 void rope(const mlxcel::Matrix &x, const float *cos, const float *sin, long rows, long heads,
-          long half,
-          float *result) {
+          long half, float *result) {
   for (long row = 0; row < rows; row++) {
     const float *c = cos + row * half;
     const float *s = sin + row * half;

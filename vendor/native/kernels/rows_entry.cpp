@@ -97,9 +97,8 @@ int mlxcel_rope(mlx_array *res, const mlx_array x, const mlx_array cos, const ml
     const int half = widthOf(mlx_array_get_(cos), "cos");
     const int rows = input.shape(0);
     require(half > 0 && width % (2 * half) == 0, "x must hold whole heads");
-    require(widthOf(mlx_array_get_(sin),
-                    "sin") == half && mlx_array_get_(sin).shape(0) == rows
-                        && mlx_array_get_(cos).shape(0) == rows,
+    require(widthOf(mlx_array_get_(sin), "sin") == half && mlx_array_get_(sin).shape(0) == rows &&
+                mlx_array_get_(cos).shape(0) == rows,
             "cos and sin must have a row per row of x");
     const int heads = width / (2 * half);
     const mx::Stream stream = mlx_stream_get_(s);
@@ -111,8 +110,9 @@ int mlxcel_rope(mlx_array *res, const mlx_array x, const mlx_array cos, const ml
                    heads, half, result + first * width);
       });
     };
-    const auto dense = [&](mlx_array angles) { return mx::contiguous(mlx_array_get_(angles), false,
-        stream); };
+    const auto dense = [&](mlx_array angles) {
+      return mx::contiguous(mlx_array_get_(angles), false, stream);
+    };
     return kernelArray({"mlxcel_rope", Rows::strided, body}, input.shape(), stream,
                        {input, dense(cos), dense(sin)});
   });
@@ -122,9 +122,9 @@ int mlxcel_rope(mlx_array *res, const mlx_array x, const mlx_array cos, const ml
 // norm_weight.
 int mlxcel_embed(mlx_array *res, const mlx_array ids, const mlx_array table,
                  const mlx_array second_ids, const mlx_array second_table,
-                     const mlx_array third_ids, const mlx_array third_table,
-                         const mlx_array norm_weight, const mlx_array norm_bias, float eps,
-                             const mlx_stream s) {
+                 const mlx_array third_ids, const mlx_array third_table,
+                 const mlx_array norm_weight, const mlx_array norm_bias, float eps,
+                 const mlx_stream s) {
   return answer(res, [&] {
     const int width = widthOf(mlx_array_get_(table), "table");
     const int tokens = mlx_array_get_(ids).ndim() == 1 ? mlx_array_get_(ids).shape(0) : 0;
@@ -138,7 +138,7 @@ int mlxcel_embed(mlx_array *res, const mlx_array ids, const mlx_array table,
     const int bias_at = inputs.addOptional(norm_bias);
     const KernelTable &kernel = kernels();
     const auto body = [&kernel, look_ups, tokens, width, weight_at, bias_at, eps](const auto &in,
-        float *result) {
+                                                                                  float *result) {
       const Norm norm = {floatsAt(in, weight_at), floatsAt(in, bias_at), eps, true};
       forRanges(tokens, 12.0 * width, [&](long first, long last) {
         for (long token = first; token < last; token++) {
@@ -163,8 +163,8 @@ int mlxcel_pool(mlx_array *res, const mlx_array x, const mlx_array weights, cons
     requireVector(weights, input.shape(0), "weights");
     require(rows == 0 || lengths, "lengths are missing");
     std::vector<long> starts = {0};
-    for (int length : rowLengths(lengths, rows,
-                                 input.shape(0))) starts.push_back(starts.back() + length);
+    for (int length : rowLengths(lengths, rows, input.shape(0)))
+      starts.push_back(starts.back() + length);
     const KernelTable &table = kernels();
     const auto body = [&table, starts, rows, width](const auto &in, float *result) {
       forRanges(rows, 2.0 * width * starts.back() / rows, [&](long first, long last) {

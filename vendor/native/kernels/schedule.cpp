@@ -22,8 +22,8 @@ constexpr long kQueriesPerPart = 256;
 long bytesOfPanel(const KernelTable &table, const LinearTask &task) {
   const long matrices = task.up.packed ? 2 : 1;
   const long elements = ceilDivide(task.inputs, table.element_inputs);
-  return matrices * std::min(elements,
-                             kDepth) * table.panel_columns * static_cast<long>(sizeof(float));
+  return matrices * std::min(elements, kDepth) * table.panel_columns *
+         static_cast<long>(sizeof(float));
 }
 
 /// How a product is cut: into parts of `rows` rows by `panels` panels.
@@ -37,8 +37,8 @@ Grid cut(const KernelTable &table, const LinearTask &task, long rows) {
   const long matrices = task.up.packed ? 2 : 1;
   const long panel_bytes = bytesOfPanel(table, task);
   const double operations = 2.0 * rows * task.inputs * task.outputs * matrices;
-  const long wanted = std::min<long>(kPartsPerThread * threads(),
-                                     static_cast<long>(operations / kPartCost));
+  const long wanted =
+      std::min<long>(kPartsPerThread * threads(), static_cast<long>(operations / kPartCost));
 
   Grid grid;
   grid.rows = std::min(rows, kRowsPerPart);
@@ -47,8 +47,8 @@ Grid cut(const KernelTable &table, const LinearTask &task, long rows) {
   while (parts() < wanted && grid.panels > 1) grid.panels = (grid.panels + 1) / 2;
   while (parts() < wanted && grid.rows > 2 * table.tile_rows) grid.rows = ceilDivide(grid.rows, 2);
   // Even parts, of whole tiles.
-  grid.rows = ceilDivide(ceilDivide(rows, ceilDivide(rows, grid.rows)),
-                         table.tile_rows) * table.tile_rows;
+  grid.rows =
+      ceilDivide(ceilDivide(rows, ceilDivide(rows, grid.rows)), table.tile_rows) * table.tile_rows;
   grid.panels = ceilDivide(panels, ceilDivide(panels, grid.panels));
   grid.row_parts = ceilDivide(rows, grid.rows);
   grid.panel_parts = ceilDivide(panels, grid.panels);
@@ -59,8 +59,8 @@ Grid cut(const KernelTable &table, const LinearTask &task, long rows) {
 void linearBlock(const KernelTable &table, const LinearTask &task, const Block &block) {
   const long step = std::max(1L, kWeightBytes / bytesOfPanel(table, task));
   for (long panel = block.first_panel; panel < block.last_panel; panel += step)
-    table.linear(task, {block.first_row, block.last_row, panel,
-                        std::min(panel + step, block.last_panel)});
+    table.linear(
+        task, {block.first_row, block.last_row, panel, std::min(panel + step, block.last_panel)});
 }
 
 /// All outputs for the first rows, on this thread.
@@ -147,9 +147,9 @@ template <class Use> void forQueryRanges(const KernelTable &table, const RaggedA
 void packWeights(const KernelTable &table, const float *weights, long inputs, long outputs,
                  float *packed) {
   const long panels = ceilDivide(outputs, table.panel_columns);
-  forRanges(panels, 4.0 * inputs * table.panel_columns,
-            [&](long first, long last) { table.pack(weights, inputs, outputs, first, last,
-                                                    packed); });
+  forRanges(panels, 4.0 * inputs * table.panel_columns, [&](long first, long last) {
+    table.pack(weights, inputs, outputs, first, last, packed);
+  });
 }
 
 void runLinear(const KernelTable &table, const LinearTask &task, long rows, const Norm *norm) {
@@ -159,8 +159,8 @@ void runLinear(const KernelTable &table, const LinearTask &task, long rows, cons
   std::unique_ptr<std::atomic<long>[]> open;
   if (norm) {
     open.reset(new std::atomic<long>[grid.row_parts]);
-    for (long i = 0; i < grid.row_parts; i++) open[i].store(grid.panel_parts,
-        std::memory_order_relaxed);
+    for (long i = 0; i < grid.row_parts; i++)
+      open[i].store(grid.panel_parts, std::memory_order_relaxed);
   }
   parallelFor(grid.row_parts * grid.panel_parts, [&](long part) {
     const long row_part = part % grid.row_parts;
@@ -203,8 +203,7 @@ void runAttention(const KernelTable &table, const RaggedAttention &all) {
 }
 
 void runLinearPair(const KernelTable &table, const LinearTask &first, const LinearTask &second,
-                   long rows,
-                   const Norm *norm) {
+                   long rows, const Norm *norm) {
   if (!manyRows(table, rows)) {
     LinearTask inner = first, outer = second;
     inner.result = threadScratch(Scratch::schedule, rows * inner.outputs);
@@ -275,9 +274,9 @@ std::vector<AttentionPart> attentionParts(const KernelTable &table,
       part.first_head = group * part.heads;
       parts.push_back(part);
     }
-  std::stable_sort(
-      parts.begin(), parts.end(),
-      [](const AttentionPart &a, const AttentionPart &b) { return a.tokens > b.tokens; });
+  std::stable_sort(parts.begin(), parts.end(), [](const AttentionPart &a, const AttentionPart &b) {
+    return a.tokens > b.tokens;
+  });
   return parts;
 }
 

@@ -14,8 +14,7 @@ void runLinear(const KernelTable &table, const LinearTask &task, long rows, cons
 /// The product `second` of the product `first`, whose results live only for the rows at hand:
 /// `first.result` and `second.x` are not read.
 void runLinearPair(const KernelTable &table, const LinearTask &first, const LinearTask &second,
-                   long rows,
-                   const Norm *norm);
+                   long rows, const Norm *norm);
 
 void runNorm(const KernelTable &table, const Norm &norm, const float *x, long rows, long width,
              float *result);
@@ -34,7 +33,7 @@ struct RaggedAttention {
   long radius;
   Matrix bias;         // as in AttentionTask
   Distances distances; // as in AttentionTask, at the first of all heads
-  float *result; // [tokens, heads * head_dim]
+  float *result;       // [tokens, heads * head_dim]
   long result_stride;
 };
 void runAttention(const KernelTable &table, const RaggedAttention &attention);

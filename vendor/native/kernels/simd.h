@@ -61,7 +61,8 @@ MLXCEL_INLINE Vec multiplyAdd(Vec a, Vec b, Vec c) {
   return (Vec)vfmaq_f32((float32x4_t)c, (float32x4_t)a, (float32x4_t)b);
 #else
   typedef double Wide __attribute__((vector_size(8 * kLanes)));
-  return __builtin_convertvector(__builtin_convertvector(a, Wide) * __builtin_convertvector(b, Wide) +
+  return __builtin_convertvector(__builtin_convertvector(a, Wide) *
+                                         __builtin_convertvector(b, Wide) +
                                      __builtin_convertvector(c, Wide),
                                  Vec);
 #endif

@@ -69,11 +69,11 @@ typedef void (*Product)(long, const float *, long, const float *, long, float *,
 /// The product for 1 … kTileRows rows, by M, of the first V vectors of the columns.
 template <class M, bool ADD, int V = kTileVectors> MLXCEL_INLINE Product productOf(long rows) {
   static constexpr Product table[] = {
-      product<M, 1, V, ADD>, product<M, 2, V, ADD>,  product<M, 3, V, ADD>,  product<M, 4, V, ADD>,
-      product<M, 5, V, ADD>, product<M, 6, V, ADD>,
+      product<M, 1, V, ADD>,  product<M, 2, V, ADD>,  product<M, 3, V, ADD>,
+      product<M, 4, V, ADD>,  product<M, 5, V, ADD>,  product<M, 6, V, ADD>,
 #if defined(__AVX512F__)
-      product<M, 7, V, ADD>, product<M, 8, V, ADD>,  product<M, 9, V, ADD>,  product<M, 10, V, ADD>,
-      product<M, 11, V, ADD>, product<M, 12, V, ADD>,
+      product<M, 7, V, ADD>,  product<M, 8, V, ADD>,  product<M, 9, V, ADD>,
+      product<M, 10, V, ADD>, product<M, 11, V, ADD>, product<M, 12, V, ADD>,
 #endif
   };
   static_assert(sizeof(table) / sizeof(table[0]) == kTileRows, "one product per number of rows");

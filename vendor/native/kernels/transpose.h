@@ -15,10 +15,8 @@ MLXCEL_INLINE void exchange(Vec &a, Vec &b, std::integer_sequence<int, LANE...>)
   const Vec low = __builtin_shufflevector(a, b, (LANE & STEP ? kLanes + LANE - STEP : LANE)...);
   const Vec high = __builtin_shufflevector(a, b, (LANE & STEP ? kLanes + LANE : LANE + STEP)...);
 #else
-  const Vec low =
-      __builtin_shuffle(a, b, IntVec{(LANE & STEP ? kLanes + LANE - STEP : LANE)...});
-  const Vec high =
-      __builtin_shuffle(a, b, IntVec{(LANE & STEP ? kLanes + LANE : LANE + STEP)...});
+  const Vec low = __builtin_shuffle(a, b, IntVec{(LANE & STEP ? kLanes + LANE - STEP : LANE)...});
+  const Vec high = __builtin_shuffle(a, b, IntVec{(LANE & STEP ? kLanes + LANE : LANE + STEP)...});
 #endif
   a = low;
   b = high;
@@ -37,9 +35,8 @@ MLXCEL_INLINE void transpose(Vec (&rows)[kLanes]) { transposeBlocks<kLanes / 2>(
 
 /// Transposes vectors of `components` numbers to kLanes columns of `to`, with zeros behind the last
 /// of `count` vectors, and behind the components up to whole lanes; vectorAt(i) points to vector i.
-template <class VectorAt>
-MLXCEL_INLINE void packColumns(const VectorAt &vectorAt, long count, long components, float *to,
-                               long stride) {
+template <class VectorAt> MLXCEL_INLINE void packColumns(const VectorAt &vectorAt, long count,
+                                                         long components, float *to, long stride) {
   for (long d = 0; d < components; d += kLanes) {
     Vec square[kLanes];
     const long left = components - d;

@@ -6,6 +6,5 @@
 #include "rows.h"
 
 #define MLXCEL_KERNEL_TABLE(name)                                                                  \
-  {                                                                                                \
-    name, kTileRows, kTileColumns, WeightProduct::kInputs, pack, linear, norm, attention, rope, add, weightedSum, activate \
-  }
+  {name, kTileRows,   kTileColumns, WeightProduct::kInputs, pack, linear, norm, attention, rope,   \
+   add,  weightedSum, activate}
