@@ -346,7 +346,10 @@ function available(): Kernels | undefined {
   const setting = process.env[SETTING];
   if (!nativeKernels || setting === "off") return undefined;
   if (setting && !nativeKernels.mlxcel_use_instruction_set(setting)) {
-    throw new MlxError(SETTING, `"${setting}" is neither off nor an instruction set of this CPU`);
+    throw new MlxError(
+      SETTING,
+      `"${setting}" is not known or beyond this CPU; off, baseline, avx2 and avx512 are names`,
+    );
   }
   // What is left to OpenBLAS is small. Its threads would wait awake, on the cores that the kernels use.
   setBlasThreads(1);

@@ -108,10 +108,6 @@ describe("exit code 2: a wrong command line", () => {
             [...command, "-o", "no/such/x"],
             "mlxcel: --output no/such/x: there is no directory no/such; make it first",
           ],
-          [
-            [...command, "-o", "/proc/x"],
-            "mlxcel: --output /proc/x cannot be written: no file can be made there",
-          ],
         ] satisfies [string[], string][],
     ),
     [["rerank", "-q", "a"], "mlxcel: nothing to rank: give -d DOC or --file FILE"],
@@ -154,6 +150,18 @@ describe("exit code 2: a wrong command line", () => {
   });
 });
 
+test.each([
+  ["MLXCEL_KERNELS", "foo", "off, avx512, avx2 or baseline"],
+  ["MLXCEL_PROFILE", "yes", "1, true, 0 or false"],
+  ["MLXCEL_DEBUG", "2", "1, true, 0 or false"],
+])("%s=%s is refused with what it takes: exit code 2", async (name, value, accepted) => {
+  expect(await mlxcel(["embed", "-t", "a"], { [name]: value })).toEqual({
+    stdout: "",
+    stderr: `mlxcel: ${name} takes ${accepted}, not "${value}"\n`,
+    code: 2,
+  });
+});
+
 describe("exit code 1: something is missing", () => {
   test("a model directory", async () => {
     expect(await mlxcel(["-m", "./no-such-model"])).toEqual({
@@ -167,7 +175,7 @@ describe("exit code 1: something is missing", () => {
     const offline = await mlxcel(["--offline"]);
     expect(offline.code).toBe(1);
     expect(offline.stderr).toMatch(
-      /^mlxcel: model sentence-transformers\/all-MiniLM-L6-v2 not found: .* mlxcel pull .*\n$/,
+      /^mlxcel: model sentence-transformers\/all-MiniLM-L6-v2 not found: .* leave --offline out to download it\n$/,
     );
     const unreachable = await mlxcel([], { HF_ENDPOINT: "http://127.0.0.1:1" });
     expect(unreachable.code).toBe(1);

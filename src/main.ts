@@ -3,6 +3,7 @@
 import { loadCommand } from "./cli/commands.ts";
 import { versionLine } from "./cli/version.ts";
 import { UsageError } from "./cli/usage-error.ts";
+import { isOn } from "./cli/variables.ts";
 import { codeOf } from "./native/thrown.ts";
 
 const HELP_FLAGS = ["--help", "-h", "--usage"];
@@ -34,7 +35,7 @@ function fail(error: unknown): never {
   const message = error instanceof Error ? error.message : String(error);
   const firstLine = message.trim().split("\n", 1)[0] || "unknown error";
   const stack =
-    error instanceof Error && process.env["MLXCEL_DEBUG"] === "1" ? `\n${error.stack}` : "";
+    error instanceof Error && isOn("MLXCEL_DEBUG", process.env) ? `\n${error.stack}` : "";
   process.stderr.write(`mlxcel: ${firstLine}${stack}\n`);
   process.exit(error instanceof UsageError ? 2 : 1);
 }

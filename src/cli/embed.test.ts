@@ -92,6 +92,18 @@ test("the table has a line per text and no colours in a pipe", async () => {
   );
 });
 
+test("MLXCEL_PROFILE=1: where the time went, on stderr, and the same answer", async () => {
+  const args = ["embed", ...MODEL, "-t", "hello", "--json"];
+  const [plain, profiled] = await Promise.all([
+    mlxcel(args),
+    mlxcel(args, undefined, { MLXCEL_PROFILE: "1" }),
+  ]);
+  expect(profiled.stdout).toBe(plain.stdout);
+  for (const phase of ["tokenize", "graph", "read vectors"]) {
+    expect(profiled.stderr).toMatch(new RegExp(`^${phase} .* \\d+\\.\\d{3}$`, "m"));
+  }
+});
+
 test("a text that is too long is cut, and stderr says so", async () => {
   const { stderr, code } = await mlxcel(["embed", ...MODEL, "-t", "word ".repeat(5000), "--json"]);
   expect(code).toBe(0);

@@ -271,33 +271,6 @@ export type Flags = z.output<typeof flagsSchema>;
 
 export const FLAGS = flagsOf(flagsSchema);
 
-/** A variable that no flag stands for. */
-export interface Variable {
-  readonly name: string;
-  readonly help: string;
-}
-
-/** What is read where flags do not reach: before the command line, or deep in a thread. */
-export const VARIABLES: readonly Variable[] = [
-  {
-    name: "MLXCEL_CACHE_DIR",
-    help: "Where the executable unpacks its native libraries at its first start. Default: ~/Library/Caches/mlxcel on a Mac, else mlxcel in $XDG_CACHE_HOME or ~/.cache.",
-  },
-  {
-    name: "MLXCEL_MLXC_PATH",
-    help: "Another build of libmlxc: the file, or the directory that holds it.",
-  },
-  {
-    name: "MLXCEL_KERNELS",
-    help: "off computes with MLX's own operations on the CPU; avx2 or baseline choose older instructions.",
-  },
-  {
-    name: "MLXCEL_PROFILE",
-    help: "1 runs every operation alone and prints, when the server stops, where the time went.",
-  },
-  { name: "MLXCEL_DEBUG", help: "1 shows the stack of an error that ends the program." },
-];
-
 export const SERVE: FlagTable<typeof flagsSchema> = {
   command: "mlxcel",
   schema: flagsSchema,

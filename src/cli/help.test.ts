@@ -3,7 +3,8 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { COMMANDS, loadCommand } from "./commands.ts";
 import { spellings } from "./flag-table.ts";
-import { FLAGS, VARIABLES } from "./flags.ts";
+import { FLAGS } from "./flags.ts";
+import { VARIABLES } from "./variables.ts";
 import { flagsMarkdown, helpText } from "./help.ts";
 
 test("help names every spelling of every flag", () => {

@@ -1,5 +1,6 @@
 import { spellings, type Flag, type FlagTable } from "./flag-table.ts";
-import { FLAGS, SERVE, type Variable, VARIABLES } from "./flags.ts";
+import { FLAGS, SERVE } from "./flags.ts";
+import { type Variable, VARIABLES } from "./variables.ts";
 import { VERSION } from "./version.ts";
 
 const WIDTH = 80;

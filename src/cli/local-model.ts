@@ -4,13 +4,16 @@ import { kindOf } from "../checkpoint/kind.ts";
 import type { ParseContext } from "../dialects/dialect.ts";
 import { DEFAULT_MODEL } from "../hub/resolve.ts";
 import type { Environment } from "../native/environment.ts";
-import type { Logger } from "../serving/log.ts";
+import { colourWanted, type Logger } from "../serving/log.ts";
 import type { Provider } from "../serving/provider.ts";
 import { RankingEmbedder } from "../serving/ranking-embedder.ts";
 import type { EmbedJob, RerankJob, ResultOf } from "../worker/job.ts";
 import type { WorkerSettings } from "../worker/protocol.ts";
+import { TimeAccount } from "../worker/time-account.ts";
 import { hostOf } from "./model-host.ts";
 import { type HubFlags, namedModel } from "./named-model.ts";
+import { profileReport } from "./profile-report.ts";
+import { isOn } from "./variables.ts";
 
 interface LocalModelFlags extends HubFlags {
   readonly model?: string | undefined;
@@ -59,6 +62,7 @@ export class LocalModel implements Disposable {
     }
     const { device, cpuDequantize, cpuPrecision } = flags;
     const { memoryLimit: memoryLimitBytes, cacheLimit: cacheLimitBytes } = flags;
+    const profile = isOn("MLXCEL_PROFILE", env) ? new TimeAccount() : undefined;
     const host = hostOf(
       {
         id,
@@ -72,8 +76,15 @@ export class LocalModel implements Disposable {
         },
       },
       SILENT,
+      profile,
     );
-    const close = () => host.close();
+    const close = () => {
+      host.close();
+      const times = profile?.entries() ?? [];
+      if (times.length > 0) {
+        process.stderr.write(profileReport(times, colourWanted(process.stderr)));
+      }
+    };
     try {
       const info = await host.load();
       const provider = use === "rank" && kind === "embedding" ? new RankingEmbedder(host) : host;

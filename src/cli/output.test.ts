@@ -12,3 +12,9 @@ test("finding out whether a file can be written leaves nothing behind and change
   expect(existsSync(absent)).toBe(false);
   expect(readFileSync(present, "utf8")).toBe("before");
 });
+
+test.if(existsSync("/proc"))("what the system does not let be made is told in words", () => {
+  expect(() => requireWritable("/proc/x")).toThrow(
+    "--output /proc/x cannot be written: no file can be made there",
+  );
+});

@@ -5,6 +5,7 @@ import { SERVE, type Flags } from "./flags.ts";
 import type { Follows, UnavailableFlag } from "./foreign-flags.ts";
 import { nearest } from "./nearest.ts";
 import { UsageError } from "./usage-error.ts";
+import { checkVariables } from "./variables.ts";
 
 export interface ParsedFlags<T = Flags> {
   readonly flags: T;
@@ -59,6 +60,7 @@ export function readCommandLine<Schema extends z.ZodObject>(
   for (let index = 0; index < args.length;) {
     index += readFlag(args[index] ?? "", args.slice(index + 1), reading);
   }
+  checkVariables(env);
   refuseUnavailableEnv(table, env);
   for (const flag of table.flags) {
     if (!reading.given.has(flag)) reading.given.set(flag, fromEnv(flag, env));

@@ -155,7 +155,9 @@ describe("pull", () => {
     expect(absent.stderr).toMatch(/^mlxcel: model owner\/absent was not found at .*\n$/);
     const offline = await mlxcel(`pull ${NAME} --offline`);
     expect(offline.exitCode).toBe(1);
-    expect(offline.stderr).toContain("with --offline (HF_HUB_OFFLINE) it is not downloaded");
+    expect(offline.stderr).toContain("leave --offline out to download it");
+    const forbidden = await mlxcel(`pull ${NAME}`, { HF_HUB_OFFLINE: "1" });
+    expect(forbidden.stderr).toContain("has it; unset HF_HUB_OFFLINE to download it");
     expect((await mlxcel("pull minilm")).stderr).toContain("a repository is named <owner>/<name>");
   });
 

@@ -7,6 +7,7 @@ import type { Flags } from "./flags.ts";
 import { chooseModels, type ChosenModel } from "./model-choice.ts";
 import type { ParsedFlags } from "./parse.ts";
 import { UsageError } from "./usage-error.ts";
+import { isOn } from "./variables.ts";
 
 /** Everything the server needs to start, with names resolved and conflicts ruled out. */
 export interface ServeSettings extends ServerSettings {
@@ -59,7 +60,7 @@ export async function resolveSettings(
     truncate: flags.truncate === "on",
     logFormat: flags.logFormat,
     logLevel: flags.logLevel,
-    profile: env["MLXCEL_PROFILE"] === "1",
+    profile: isOn("MLXCEL_PROFILE", env),
     notices: [
       ...(ignored.length === 0
         ? []

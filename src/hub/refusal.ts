@@ -1,22 +1,41 @@
 /** Why a name leads to no model, and what leads to one. */
 import { readdirSync } from "node:fs";
 import { basename } from "node:path";
+import type { Environment } from "../native/environment.ts";
 import type { ModelName } from "./model-name.ts";
 import type { Places } from "./places.ts";
 import { storedModels } from "./store.ts";
 
-/** The refusal of a name that is nowhere on this machine and is not downloaded. */
-export function notAtHand(wanted: ModelName, places: Places, offline: boolean): Error {
+/** Variables that stand for --offline: the first that is set counts. */
+const OFFLINE_VARIABLES = ["MLXCEL_OFFLINE", "LLAMA_ARG_OFFLINE", "HF_HUB_OFFLINE"];
+const OFF = /^\s*(false|0|off|no|disabled)\s*$/i;
+
+/**
+ * The refusal of a name that is nowhere on this machine and is not downloaded.
+ *
+ * @param offline the variables where nothing may be downloaded, to name the one that says so
+ */
+export function notAtHand(
+  wanted: ModelName,
+  places: Places,
+  offline: Environment | undefined,
+): Error {
   const { store, cache } = places;
   const similar = namesake(wanted.repository, places);
   const suggestion = similar === undefined ? "" : `; did you mean ${similar}?`;
   const why = offline
-    ? `with --offline (HF_HUB_OFFLINE) it is not downloaded: run mlxcel pull ${wanted.text} with a network first`
+    ? `${offlineAdvice(offline)} to download it`
     : "only names of the form <owner>/<name> are downloaded";
   return new Error(
     `model ${wanted.text} not found${suggestion}: no such directory, and neither the local store (${store}) nor the ` +
       `Hugging Face cache (${cache}) has it; ${why}`,
   );
+}
+
+function offlineAdvice(env: Environment): string {
+  const name = OFFLINE_VARIABLES.find((variable) => (env[variable] ?? "").trim() !== "");
+  const isOff = name === undefined || OFF.test(env[name] ?? "");
+  return isOff ? "leave --offline out" : `unset ${name}`;
 }
 
 /** A repository at hand with the same last part, such as `<owner>/<name>` for the id that answers carry. */

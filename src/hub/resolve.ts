@@ -66,7 +66,7 @@ async function foundOrDownloaded(name: string, options: ResolveOptions): Promise
   const wanted = repositoryName(name);
   const places = placesOf(options);
   if (options.offline || !wanted.repository.includes("/")) {
-    throw notAtHand(wanted, places, options.offline);
+    throw notAtHand(wanted, places, options.offline ? options.env : undefined);
   }
   // another process may do it while this one waits for its turn
   await download(wanted, options, () => findAlone(name, options) !== undefined);
@@ -97,7 +97,7 @@ export async function pullModel(name: string, options: ResolveOptions): Promise<
   }
   const places = placesOf(options);
   const present = storedModel(places.store, wanted, undefined);
-  if (options.offline && present === undefined) throw notAtHand(wanted, places, true);
+  if (options.offline && present === undefined) throw notAtHand(wanted, places, options.env);
   const isFromElsewhere =
     present !== undefined && !readManifest(join(places.store, wanted.repository));
   if (options.offline) {

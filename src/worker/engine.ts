@@ -145,8 +145,9 @@ export class Engine<Row extends BatchRow> {
     const tokens = batch.rows.reduce((sum, row) => sum + row.ids.length, 0);
     this.#pace.record(tokens, nowMs - Math.max(startedAtMs, this.#lastDeliveryMs));
     this.#lastDeliveryMs = nowMs;
-    this.#handOut(batch, values);
+    // before the answer, after which the one who asked may end this worker
     if (this.#account) this.#events.spent?.(this.#account.take());
+    this.#handOut(batch, values);
   }
 
   #measured<T>(name: string, body: () => T): T {
