@@ -1,6 +1,7 @@
 /** The commands around the store as processes, with a hub on this machine. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import {
+  cpSync,
   existsSync,
   mkdirSync,
   readdirSync,
@@ -354,6 +355,20 @@ describe("list, show, rm", () => {
     expect(exitCode).toBe(0);
     expect(stderr).toMatch(/^mlxcel: owner\/bert is deleted, \d+.\d kB\n$/);
     expect(existsSync(join(store, "owner"))).toBe(false);
+  });
+
+  test("show and rm take every name that list shows, and an owner is none", async () => {
+    for (const name of ["odd name", "a--b", "name.", "a:b"]) {
+      cpSync(fixture("bert-mean"), join(store, "mine", name), { recursive: true });
+      const command = (...args: string[]) => run([...args, `mine/${name}`], environment());
+      expect((await command("show")).stdout).toContain(`model         mine/${name}\n`);
+      expect((await command("rm", "-y")).stderr).toStartWith(`mlxcel: mine/${name} is deleted`);
+      expect(existsSync(join(store, "mine", name))).toBe(false);
+    }
+    for (const name of ["mine", "mine/", ".used", "mine/../mine/copied", join(store, NAME)]) {
+      expect((await mlxcel(`rm ${name} -y`)).stderr).toContain("is not in the store");
+    }
+    expect((await mlxcel("list")).stdout.split("\n")).toHaveLength(4);
   });
 
   test("rm refuses what is not the store's, and deletes a link but not what it leads to", async () => {

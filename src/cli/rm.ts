@@ -74,13 +74,14 @@ function extentOf(store: string, repository: string): string {
 
 /** @throws Error where the name is not one of the store's */
 function storedRepository(name: string, store: string, env: Environment): string {
+  const stored = storedModels(store);
+  if (stored.includes(name)) return name;
   const wanted = parseModelName(name);
   if (wanted?.gguf !== undefined) {
     throw new UsageError(
       `${name}: files are not deleted one by one; mlxcel rm ${wanted.repository} deletes all`,
     );
   }
-  const stored = storedModels(store);
   const isBegun = wanted !== undefined && existsSync(partialDirectory(store, wanted.repository));
   if (wanted && (stored.includes(wanted.repository) || isBegun)) return wanted.repository;
   const elsewhere = wanted && findModel(name, { modelsDir: store, env })?.directory;

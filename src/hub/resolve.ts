@@ -11,7 +11,7 @@ import { type ModelName, parseModelName } from "./model-name.ts";
 import { localStore, type PlaceOptions, placesOf, storedToken } from "./places.ts";
 import { pull, type PullOptions } from "./pull.ts";
 import { notAtHand } from "./refusal.ts";
-import { modelIn, repositoryAt, storedModel } from "./store.ts";
+import { modelIn, repositoryAt, storedModel, storedModels } from "./store.ts";
 
 /** Served when no flag names a model. */
 export const DEFAULT_MODEL = "sentence-transformers/all-MiniLM-L6-v2";
@@ -132,8 +132,8 @@ function findAlone(name: string, options: FindOptions): ResolvedModel | undefine
     const path = resolve(name);
     return { directory: pathOfModel(path, name), id: basename(path).replace(/\.gguf$/i, ""), name };
   }
-  const wanted = repositoryName(name);
   const { store, cache } = placesOf(options);
+  const wanted = nameOfFolder(name, store) ?? repositoryName(name);
   const directory =
     storedModel(store, wanted, options.revision) ??
     cachedModel(cache, wanted, options.revision ?? "main");
@@ -149,6 +149,14 @@ function used(model: ResolvedModel, options: PlaceOptions): ResolvedModel {
   const repository = repositoryAt(store, model.directory);
   if (repository !== undefined) markUsed(store, repository);
   return model;
+}
+
+/** The name of a folder of the store that is not called as the hub calls repositories; undefined for all else. */
+function nameOfFolder(name: string, store: string): ModelName | undefined {
+  const parsed = parseModelName(name);
+  const isRepository = parsed !== undefined && parsed.gguf === undefined;
+  if (isRepository || !storedModels(store).includes(name)) return undefined;
+  return { text: name, repository: name, gguf: undefined };
 }
 
 function repositoryName(name: string): ModelName {

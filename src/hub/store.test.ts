@@ -10,7 +10,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
-import { dirname, join, relative } from "node:path";
+import { basename, dirname, join, relative } from "node:path";
 import { temporaryDirectory } from "../../test/fixtures/fixtures.ts";
 import { filesBelow } from "./files-below.ts";
 import { lastUsed, markUsed } from "./last-use.ts";
@@ -97,6 +97,33 @@ describe("GGUF files in folders", () => {
     expect(() => findModel(join(store, "models"), inStore())).toThrow(
       "a/model.gguf, b/model.gguf, c/model.gguf and 2 more; name one",
     );
+  });
+});
+
+describe("a folder that is not called as the hub calls repositories", () => {
+  const names = ["o/a--b", "o/b:Q8_0", "o/odd name", "o/name.", "model.gguf", "o/one\ntwo", "~x"];
+
+  test.each(names)("%j: what is listed is found by that name", async (name) => {
+    put(`${name}/config.json`);
+    expect(storedModels(store)).toEqual([name]);
+    expect(findModel(name, inStore())?.directory).toBe(join(store, name));
+    expect((await resolveModel(name, options())).id).toBe(basename(name));
+    expect(lastUsed(store, name)).toBeInstanceOf(Date);
+    await removeStored(store, name);
+    expect(storedModels(store)).toEqual([]);
+  });
+
+  test("is one that is listed: nothing hidden, nothing outside of the store", () => {
+    put("inside/o/m/config.json");
+    put(".locks/config.json");
+    put("inside/.hidden/m/config.json");
+    put("inside/o/.m.partial/config.json");
+    put("config.json");
+    const inside = { ...inStore(), modelsDir: join(store, "inside") };
+    for (const name of ["../.locks", ".hidden/m", "o/.m.partial", "o/../o/m", "o//m"]) {
+      expect(() => findModel(name, inside)).toThrow();
+    }
+    expect(findModel("o", inside)).toBeUndefined();
   });
 });
 
