@@ -1,7 +1,8 @@
 /** Runs the real program against real servers of reference checkpoints. No speed is asserted. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { join } from "node:path";
 import { z } from "zod";
-import { fixture } from "../../test/fixtures/fixtures.ts";
+import { copyOfFixture, editJson, fixture } from "../../test/fixtures/fixtures.ts";
 import { startServer, type Server } from "../../test/server.ts";
 import { SCENARIO_NAMES, SCENARIOS } from "./bench/scenarios.ts";
 import { mlxcel } from "./testing/mlxcel.ts";
@@ -103,8 +104,13 @@ test("a server of its own runs every scenario, and JSON tells all of it", async 
 });
 
 test("pairs are kept as short as the reranker reads them whole, and that is said", async () => {
-  const most = 96; // model_max_length of the reranker; the embedder reads 128
-  const { report, stderr } = await benched(["--target", server.url, "-s", "d1", ...SHORT]);
+  const most = 48; // the embedder reads 96
+  const narrow = copyOfFixture("rerank-bert");
+  editJson<{ model_max_length: number }>(join(narrow, "tokenizer_config.json"), (config) => {
+    config.model_max_length = most;
+  });
+  const models = ["-m", fixture("bert-mean"), "--rerank-model", narrow];
+  const { report, stderr } = await benched([...models, "-s", "d1", ...SHORT]);
   expect(stderr).toContain(`reads at most ${most} tokens of a pair: the documents of d1 and d4`);
   const [{ meanTokensPerRequest: [tokens = 0] = [] } = {}] = report.scenarios;
   expect(tokens).toBeLessThanOrEqual(32 * most);
