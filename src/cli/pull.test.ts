@@ -227,6 +227,14 @@ test("serve downloads before it listens", async () => {
   expect(hub.requestsOf(WEIGHTS).filter(ofWeights)).toHaveLength(1);
 });
 
+test("with --log-format json a download before the start is told in the log", async () => {
+  const flags = ["-m", NAME, "--log-format", "json"];
+  await using server = await startServer(flags, { env: environment() });
+  const lines = server.stderr().trimEnd().split("\n");
+  const messages = lines.map((line): unknown => JSON.parse(line).message);
+  expect(messages).toContainEqual(expect.stringMatching(/^owner\/bert is complete/));
+});
+
 describe("list, show, rm", () => {
   beforeEach(async () => {
     await mlxcel(`pull ${NAME} --revision v1`);

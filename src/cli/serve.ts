@@ -20,9 +20,9 @@ import { VERSION } from "./version.ts";
  */
 export async function serve(settings: ServeSettings): Promise<number> {
   surviveLostOutput();
-  for (const notice of settings.notices) process.stderr.write(`mlxcel: ${notice}\n`);
   const stopSignal = nextStopSignal();
   const logger = createLogger({ format: settings.logFormat, level: settings.logLevel });
+  for (const notice of settings.notices) logger.warn(notice);
   const profile = settings.profile ? new TimeAccount() : undefined;
   const hosts = startHosts(settings, logger, profile);
   const { embedder } = hosts;
@@ -40,12 +40,12 @@ export async function serve(settings: ServeSettings): Promise<number> {
     const loaded = await Promise.race([loadAll(hosts), stopSignal]);
     if (loaded) {
       const colour = colourWanted(process.stdout);
-      warnOfCappedLength(settings.embedder, loaded.embedder);
-      warnOfCappedLength(settings.reranker, loaded.reranker);
+      warnOfCappedLength(settings.embedder, loaded.embedder, logger);
+      warnOfCappedLength(settings.reranker, loaded.reranker, logger);
       logNotes(settings.embedder, loaded.embedder, logger);
       logNotes(settings.reranker, loaded.reranker, logger);
       const exposed = exposureWarning(settings);
-      if (exposed) process.stderr.write(`mlxcel: ${exposed}\n`);
+      if (exposed) logger.warn(exposed);
       process.stdout.write(banner(settings, loaded, server.url, colour));
       await stopSignal;
     }
@@ -109,11 +109,12 @@ async function loadAll({ embedder, reranker }: Hosts): Promise<LoadedModels> {
 function warnOfCappedLength(
   settings: ModelSettings | undefined,
   info: ModelInfo | undefined,
+  logger: Logger,
 ): void {
   const asked = settings?.worker.maxLength;
   if (!settings || !info || asked === undefined || asked <= info.maxLength) return;
-  process.stderr.write(
-    `mlxcel: --embedding-max-length ${asked} is capped to ${info.maxLength}, the limit of ${settings.id}\n`,
+  logger.warn(
+    `--embedding-max-length ${asked} is capped to ${info.maxLength}, the limit of ${settings.id}`,
   );
 }
 

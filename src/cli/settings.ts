@@ -19,7 +19,7 @@ export interface ServeSettings extends ServerSettings {
   readonly logLevel: LogLevel;
   /** Measure where the time goes, and print it at the end. */
   readonly profile: boolean;
-  /** Lines for the user to see once, before the banner. */
+  /** For the log, once: what was asked for in vain. */
   readonly notices: readonly string[];
 }
 

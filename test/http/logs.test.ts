@@ -87,8 +87,22 @@ test("with --log-format json every line on stderr is an object with a level", as
   expect(lines.filter((line) => line.includes("find-me-again"))).toHaveLength(1);
 });
 
-test("--log-level error keeps the log silent about requests", async () => {
-  await using server = await startServer([...MODEL, "--log-level", "error"]);
+test.each([
+  ["json", /^\{"time":"[^"]+","level":"warn","message":"([^"]+)"\}$/],
+  ["text", /^\S+Z warn {2}(.+)$/],
+])("with --log-format %s what the start has to say is a line of the log", async (format, shape) => {
+  const flags = ["-ngl", "99", "-c", "100000", "--host", "0.0.0.0", "--log-format", format];
+  await using server = await startServer([...MODEL, ...flags]);
+  const lines = server.stderr().trimEnd().split("\n");
+  expect(lines.map((line) => shape.exec(line)?.[1])).toEqual([
+    "accepted without effect: -ngl",
+    "--embedding-max-length 100000 is capped to 96, the limit of bert-mean",
+    expect.stringContaining("may use this server"),
+  ]);
+});
+
+test("--log-level error keeps the log silent about requests and the start", async () => {
+  await using server = await startServer([...MODEL, "--log-level", "error", "-ngl", "99"]);
   await expectAlive(server);
   await (await server.post("/v1/embeddings", "{")).text();
   await server.stop();
