@@ -162,6 +162,7 @@ describe("GGUF", () => {
   test("without a name behind the colon the choice is said", async () => {
     await downloads().resolve("owner/gguf");
     expect(downloads().remarks).toContain("owner/gguf: taking model-q8_0.gguf");
+    expect(downloads().remarks).toContainEqual(expect.stringContaining("(1 file, 2 B"));
   });
 
   test("a second one joins the first", async () => {

@@ -206,8 +206,9 @@ class Pull {
     const resumed = this.#goesOn ? `, ${byteText(before)} of it here already` : "";
     const { repository } = this.#name;
     const { host } = new URL(this.#client.endpoint);
+    const count = files.length === 1 ? "1 file" : `${files.length} files`;
     listener.remark(
-      `downloading ${repository} from ${host} (${files.length} files, ${byteText(total)}${resumed})`,
+      `downloading ${repository} from ${host} (${count}, ${byteText(total)}${resumed})`,
     );
     listener.progress(before, total);
     const onReceived = ({ oid }: StoredFile, bytes: number) => {
