@@ -128,6 +128,15 @@ test.each([
   expect(exit.stderr.trimEnd().split("\n")).toHaveLength(1);
 });
 
+test("stdin that is no UTF-8 is refused by its line", async () => {
+  const bytes = Uint8Array.of(0x61, 0x0a, 0x62, 0xe9, 0x0a);
+  const { code, stderr } = await mlxcel(["embed", ...MODEL, "--file", "-"], bytes);
+  expect({ code, stderr }).toEqual({
+    code: 2,
+    stderr: "mlxcel: stdin line 2 is not valid UTF-8; save the file as UTF-8\n",
+  });
+});
+
 test("a text of a long file that the model cannot take is named by its line", async () => {
   const model = copyOfFixture("bert-mean");
   editJson<{ model: { vocab: Record<string, number> } }>(

@@ -11,13 +11,18 @@ const PROBLEMS: ReadonlyMap<string, string> = new Map([
   ["EPERM", "this user may not read it"],
 ]);
 
+/** The text of the file that a flag names. */
+export function readFlagFile(flag: string, path: string): string {
+  return readFlagBytes(flag, path).toString("utf8");
+}
+
 /**
- * The text of the file that a flag names; pipes will do. Read once: a second time a pipe is empty.
+ * The bytes of the file that a flag names; pipes will do. Read once: a second time a pipe is empty.
  * @throws UsageError one line that names the flag
  */
-export function readFlagFile(flag: string, path: string): string {
+export function readFlagBytes(flag: string, path: string): Buffer {
   try {
-    return readFileSync(path, "utf8");
+    return readFileSync(path);
   } catch (error) {
     const code = codeOf(error);
     throw new UsageError(`${flag} ${path}: ${PROBLEMS.get(code) ?? String(error)}`);

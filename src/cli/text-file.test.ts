@@ -53,6 +53,19 @@ test.each([
   await expect(reading).rejects.toThrow(UsageError);
 });
 
+test.each([
+  ["in Latin-1", [...Buffer.from("fine\n你好\n"), 0xe9, 0x0a, 0x61], 3],
+  ["cut in a character", [...Buffer.from("one\n"), 0xe4, 0xbd], 2],
+  ["with half of a surrogate pair", [0xed, 0xa0, 0x80, 0x0a], 1],
+  ["in UTF-16", [0xff, 0xfe, 0x61, 0, 0x0a, 0], 1],
+])("a file %s is refused by its line, not repaired", async (_, bytes, line) => {
+  const path = join(temporaryDirectory("texts"), "texts.txt");
+  await Bun.write(path, Uint8Array.from(bytes));
+  await expect(readItems({ path, jsonl: false })).rejects.toThrow(
+    new UsageError(`${path} line ${line} is not valid UTF-8; save the file as UTF-8`),
+  );
+});
+
 test("a file that is not there is a wrong command line", async () => {
   await expect(readItems({ path: "/no/such/file", jsonl: false })).rejects.toThrow(UsageError);
 });

@@ -1,6 +1,9 @@
+import { isUtf8 } from "node:buffer";
 import { reasonOf } from "../native/thrown.ts";
-import { readFlagFile } from "./flag-file.ts";
+import { readFlagBytes } from "./flag-file.ts";
 import { UsageError } from "./usage-error.ts";
+
+const LINE_FEED = 0x0a;
 
 interface TextFile {
   /** `-`: stdin. */
@@ -29,13 +32,13 @@ interface FileItems {
  */
 export async function readItems({ path, jsonl }: TextFile): Promise<FileItems> {
   const name = path === "-" ? "stdin" : path;
-  const content = path === "-" ? await Bun.stdin.text() : readFlagFile("--file", path);
-  const lines = content.replace(/^\ufeff/, "").split(/\r?\n/);
+  const at = (line: number) => `${name} line ${line + 1}`;
+  const bytes = path === "-" ? await Bun.stdin.bytes() : readFlagBytes("--file", path);
+  const lines = decoded(bytes, at).split(/\r?\n/);
   // the line end that closes the last text, and an empty line behind it
   for (let i = 0; i < 2 && lines.at(-1) === ""; i++) lines.pop();
   if (lines.length === 0) throw new UsageError(`${name} is empty; write one text per line`);
   const isJson = jsonl || /\.(jsonl|ndjson)$/i.test(path);
-  const at = (line: number) => `${name} line ${line + 1}`;
   const numbers = lines.flatMap((line, i) => (isJson && line.trim() === "" ? [] : [i]));
   const items = numbers.map((i) => {
     const line = lines[i] ?? "";
@@ -44,6 +47,24 @@ export async function readItems({ path, jsonl }: TextFile): Promise<FileItems> {
     throw new UsageError(`${at(i)} is empty; delete it, for every line is a text`);
   });
   return { items, lineOf: (item) => at(numbers[item] ?? 0) };
+}
+
+/** Without a byte order mark. A text that is repaired would silently get another vector. */
+function decoded(bytes: Uint8Array, at: (line: number) => string): string {
+  if (isUtf8(bytes)) return new TextDecoder().decode(bytes);
+  throw new UsageError(`${at(firstInvalidLine(bytes))} is not valid UTF-8; save the file as UTF-8`);
+}
+
+/** No character holds the byte of a line end, so a line is valid or not by itself. */
+function firstInvalidLine(bytes: Uint8Array): number {
+  let line = 0;
+  let begin = 0;
+  for (let end = bytes.indexOf(LINE_FEED); end !== -1; end = bytes.indexOf(LINE_FEED, begin)) {
+    if (!isUtf8(bytes.subarray(begin, end))) break;
+    line++;
+    begin = end + 1;
+  }
+  return line;
 }
 
 function jsonItem(line: string, at: string): FileItem {
