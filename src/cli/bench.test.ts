@@ -225,7 +225,13 @@ describe("refused in one line", () => {
   });
 
   test.each([
-    [["--target", "http://127.0.0.1:1"], 1, ["127.0.0.1:1", "does not answer"]],
+    [
+      ["--target", "http://127.0.0.1:1"],
+      1,
+      [
+        "mlxcel: target 127.0.0.1:1: connection refused: is a server running at http://127.0.0.1:1?\n",
+      ],
+    ],
     [["--target", "localhost:8080"], 2, ["--target takes [NAME=]URL", "localhost:8080"]],
     [["--target", "a=http://h,pid=x"], 2, ["--target takes [NAME=]URL", "pid=x"]],
     [["--target", "a=http://h", "--target", "a=http://i"], 2, ["two targets have the name a"]],

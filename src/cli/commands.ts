@@ -1,5 +1,5 @@
 import type { Environment } from "../native/environment.ts";
-import type { FlagTable } from "./flag-table.ts";
+import { type FlagTable, spellings } from "./flag-table.ts";
 import { UsageError } from "./usage-error.ts";
 
 /** A command that was loaded. */
@@ -147,12 +147,22 @@ export async function loadCommand(word: string): Promise<Command> {
 async function unknownCommand(word: string): Promise<string> {
   const { nearest } = await import("./nearest.ts");
   const guess = nearest(word, Object.keys(COMMANDS));
-  if (!guess && process.env["npm_lifecycle_event"] === "start") {
-    // npm takes flags for its own and leaves their values
+  if (!guess && (await npmTookFlags(process.env))) {
     return `unknown command ${word}; flags of npm start come behind --, as in npm start -- --port 8080`;
   }
   const advice = guess ? `did you mean ${guess}?` : "to serve a model, name it with -m;";
   return `unknown command ${word}; ${advice} mlxcel --help lists the commands`;
+}
+
+/** npm takes flags that do not stand behind `--` for its own settings and leaves their values as words. */
+async function npmTookFlags(env: Environment): Promise<boolean> {
+  if (env["npm_lifecycle_event"] !== "start") return false;
+  const { FLAGS } = await import("./flags.ts");
+  const names = FLAGS.filter(({ placeholder }) => placeholder).flatMap(spellings);
+  return names.some((name) => {
+    const setting = name.replace(/^-+/, "").replaceAll("-", "_");
+    return env[`npm_config_${setting}`] === "true";
+  });
 }
 
 async function startServer(args: readonly string[], env: Environment): Promise<number> {

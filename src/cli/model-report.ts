@@ -6,6 +6,7 @@ import { type Checkpoint, readCheckpoint } from "../checkpoint/checkpoint.ts";
 import type { GgufHeader } from "../checkpoint/gguf/header.ts";
 import { readOptionalJson } from "../checkpoint/json-file.ts";
 import { kindOf } from "../checkpoint/kind.ts";
+import { packing } from "../checkpoint/quantization.ts";
 import { readSafetensorsHeader } from "../checkpoint/safetensors-header.ts";
 import { prevailingDtype } from "../checkpoint/tensor-files.ts";
 import { filesBelow } from "../hub/files-below.ts";
@@ -26,7 +27,7 @@ export interface ModelReport {
   readonly architecture: string | null;
   /** Elements of all tensors; null of safetensors that are quantised, whose headers do not say. */
   readonly parameters: number | null;
-  /** What most bytes of the weights are stored as. */
+  /** What most bytes of the weights are stored as: `F32`; of what MLX quantised, its mode and bits: `affine, 4-bit`. */
   readonly dtype: string;
   /** Length of the vectors of an embedder, null where the files do not say. */
   readonly dim: number | null;
@@ -90,11 +91,11 @@ interface StoredWeights {
   readonly byteLength: number;
 }
 
-const quantizedConfig = z.looseObject({ quantization: z.looseObject({ bits: z.number() }) });
+const quantizedConfig = z.looseObject({ quantization: packing });
 
 function weightsOf(checkpoint: Checkpoint): Pick<ModelReport, "parameters" | "dtype"> {
   const quantized = quantizedConfig.safeParse(checkpoint.config).data?.quantization;
-  if (quantized) return { parameters: null, dtype: `${quantized.bits}-bit` };
+  if (quantized) return { parameters: null, dtype: `${quantized.mode}, ${quantized.bits}-bit` };
   const tensors = checkpoint.gguf ? ggufWeights(checkpoint.gguf.header) : safetensors(checkpoint);
   const parameters = tensors.reduce(
     (sum, { shape }) => sum + shape.reduce((product, axis) => product * axis, 1),

@@ -348,6 +348,9 @@ describe("list, show, rm", () => {
     expect((await mlxcel(`show ${fixture("bert-pytorch-bin")}`)).stdout).toMatch(
       /^weights +none in safetensors/m,
     );
+    expect((await mlxcel(`show ${fixture("qwen3-embed-mlx-4bit")}`)).stdout).toMatch(
+      /^weights +affine, 4-bit$/m,
+    );
     expect((await mlxcel(`show ${fixture("rerank-qwen3")}`)).stdout).toMatch(
       /^kind +chat; .*--reranker-model$/m,
     );

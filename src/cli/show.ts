@@ -13,6 +13,7 @@ import type { Environment } from "../native/environment.ts";
 import { hubFlags, jsonFlag, storeFlags } from "./command-flags.ts";
 import { flagsOf, type FlagTable } from "./flag-table.ts";
 import { commandHelp } from "./help.ts";
+import { localTime } from "./local-time.ts";
 import { type ModelReport, reportOf } from "./model-report.ts";
 import { terminalColumns, writeAnswer } from "./output.ts";
 import { readCommandLine } from "./parse.ts";
@@ -112,7 +113,7 @@ function linesOf({ manifest, lastUsed: used, ...model }: ShownModel): string {
     ...(model.base === null ? [] : [["adapter of", model.base] as const]),
     ...checkpointRows(model),
     ...(manifest ? sourceRows(manifest) : []),
-    ...(used ? [["last used", used.toLocaleString()] as const] : []),
+    ...(used ? [["last used", localTime(used)] as const] : []),
     ["files", `${files.length}, ${byteText(total)}`],
     ...files.map((file): Row => ["", `${byteText(file.sizeBytes).padStart(9)}  ${file.path}`]),
   ];
@@ -157,7 +158,7 @@ function sourceRows({ endpoint, revision, commit, downloadedAt }: Manifest): Row
   return [
     ["source", endpoint],
     ["revision", `${revision} (commit ${commit.slice(0, 12)})`],
-    ["downloaded", new Date(downloadedAt).toLocaleString()],
+    ["downloaded", localTime(new Date(downloadedAt))],
   ];
 }
 

@@ -31,21 +31,22 @@ export interface StoredModel {
  */
 export function storedModelNamed(name: string, store: string, env: Environment): StoredModel {
   const directory = join(store, name);
-  const sizeBytes = sizeOf(directory);
-  const found = { name, directory, sizeBytes, lastUsed: lastUsed(store, name) };
-  const unread = { ...found, family: "-", manifest: undefined };
+  const found = { name, directory, lastUsed: lastUsed(store, name) };
+  const unread = { ...found, sizeBytes: 0, family: "-", manifest: undefined };
   const broken = brokenLink(directory);
   if (broken !== undefined) return { ...unread, kind: "broken link", fault: broken };
+  let sizeBytes = 0;
   try {
+    sizeBytes = sizeOf(directory);
     const path = modelIn(directory, { gguf: undefined, text: name });
     const model = path === undefined ? undefined : findModel(path, { modelsDir: store, env });
     if (!model) throw new Error("it holds no model");
     const manifest = readManifest(directory);
     const checkpoint = readCheckpoint(model.directory, model.base);
     const family = checkpoint.modelType;
-    return { ...found, kind: kindOf(checkpoint), family, fault: undefined, manifest };
+    return { ...found, sizeBytes, kind: kindOf(checkpoint), family, fault: undefined, manifest };
   } catch (error) {
-    return { ...unread, kind: "unreadable", fault: reasonOf(error) };
+    return { ...unread, sizeBytes, kind: "unreadable", fault: reasonOf(error) };
   }
 }
 

@@ -87,9 +87,8 @@ function isRevision(directory: string, revision: string, { text }: ModelName): b
   return manifest.revision === revision || isCommit;
 }
 
-/** Names, as `-m` takes them, of what the store holds, links that lead nowhere included. */
+/** Names, as `-m` takes them, of what the store holds, links that lead nowhere and what cannot be read included. */
 export function storedModels(store: string): string[] {
-  const isListed = (path: string) => brokenLink(path) !== undefined || isModel(path);
   return entries(store)
     .flatMap((owner) =>
       isAlone(join(store, owner))
@@ -161,14 +160,25 @@ export function sizeOf(directory: string): number {
   return filesBelow(directory).reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
 }
 
-function isModel(directory: string): boolean {
-  return isCheckpoint(directory) || ggufsIn(directory).length > 0;
+function isListed(path: string): boolean {
+  if (brokenLink(path) !== undefined || isCheckpoint(path)) return true;
+  try {
+    return ggufsIn(path).length > 0;
+  } catch {
+    // whoever looks into it is told why it cannot be read
+    return true;
+  }
 }
 
 /** Whether a folder of the store is a model itself, not the owner of some, whose GGUF files lie in folders, too. */
 function isAlone(folder: string): boolean {
   if (brokenLink(folder) !== undefined || isCheckpoint(folder)) return true;
-  return statSync(folder).isDirectory() && ggufModels(readdirSync(folder)).length > 0;
+  try {
+    return statSync(folder).isDirectory() && ggufModels(readdirSync(folder)).length > 0;
+  } catch {
+    // it may have an owner's models or be one: nobody can tell
+    return true;
+  }
 }
 
 function isCheckpoint(directory: string): boolean {

@@ -57,10 +57,14 @@ describe("wrong command lines: one line, exit code 2", () => {
   });
 
   test("a flag that npm start took for itself leaves its value: how to pass it is said", async () => {
-    const underNpm = { npm_lifecycle_event: "start" };
+    const underNpm = { npm_lifecycle_event: "start", npm_config_port: "true" };
     const { exitCode, line } = await refusedStart(["8496"], underNpm);
     expect(line).toContain("npm start -- --port 8080");
     expect(exitCode).toBe(2);
+    const behindDashes = { npm_lifecycle_event: "start" };
+    for (const words of [["frobnicate"], ["help", "nope"]]) {
+      expect((await refusedStart(words, behindDashes)).line).not.toContain("npm");
+    }
     expect((await refusedStart(["8496"], { npm_lifecycle_event: "" })).line).not.toContain("npm");
   });
 

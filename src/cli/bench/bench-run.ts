@@ -5,6 +5,7 @@ import { scoreAgreement, vectorAgreement, type Agreement } from "./agreement.ts"
 import { CorpusWriter } from "./corpus.ts";
 import { thisMachine, type Machine } from "./machine.ts";
 import { measure, type Run } from "./measure.ts";
+import { NetworkFault } from "./network-fault.ts";
 import { summarise, type Cell } from "./report.ts";
 import {
   isRerank,
@@ -101,6 +102,7 @@ async function writerFor(target: Target, task: BenchRequest["task"]): Promise<Co
   try {
     return await CorpusWriter.create((text) => countTokens(target, task, text));
   } catch (error) {
+    if (error instanceof NetworkFault) throw error;
     const reason = reasonOf(error);
     const advice = "the first target counts the tokens: put one first that has /tokenize";
     throw new Error(`${reason} (${advice})`, { cause: error });

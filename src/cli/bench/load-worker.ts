@@ -1,6 +1,6 @@
 /** The thread that generates load: clients that send the next request once the last one is answered. */
-import { reasonOf } from "../../native/thrown.ts";
 import type { GroupOutcome, Load, LoadGroup, LoadOutcome } from "./load.ts";
+import { NetworkFault } from "./network-fault.ts";
 
 declare const self: Worker;
 
@@ -88,6 +88,6 @@ async function send(url: string, body: string): Promise<string | undefined> {
     const text = new TextDecoder().decode(answer).replace(/\s+/g, " ");
     return `${response.status}: ${text.slice(0, SHOWN_CHARACTERS)}`;
   } catch (error) {
-    return reasonOf(error);
+    return new NetworkFault("a request", url, error).message;
   }
 }

@@ -1,8 +1,8 @@
 /** A server under test, and what it answers outside of the measurements. */
 import { z } from "zod";
 import { jsonOf } from "../../hub/json-text.ts";
-import { reasonOf } from "../../native/thrown.ts";
 import { UsageError } from "../usage-error.ts";
+import { NetworkFault } from "./network-fault.ts";
 import type { BenchRequest } from "./scenarios.ts";
 
 export interface Target {
@@ -163,8 +163,7 @@ async function post(target: Target, url: string, body: string): Promise<unknown>
     response = await fetch(url, { method: "POST", headers, body });
     answer = await response.text();
   } catch (error) {
-    const reason = reasonOf(error);
-    throw new Error(`target ${target.name}: ${url} does not answer: ${reason}`, { cause: error });
+    throw new NetworkFault(`target ${target.name}`, url, error);
   }
   if (response.ok) return jsonOf(answer);
   throw new Error(
