@@ -188,6 +188,7 @@ describe("exit code 1: something is missing", () => {
   test.each([
     { args: ["-m", twoLabels] },
     { args: ["--reranker-model", twoLabels] },
+    { args: ["--embedding-model", twoLabels] },
     { args: ["-m", fixture("bert-mean"), "--reranker-model", twoLabels] },
   ])("a classifier of two labels, alone or beside an embedder: $args", async ({ args }) => {
     const { stdout, stderr, code } = await mlxcel([...args, "--port", "0"]);

@@ -120,7 +120,12 @@ test.each([
   [["-t", "a", "", "b"], 2, /^mlxcel: text 2 behind -t is an empty string\n$/],
   [["--file", "no-such-file.txt"], 2, /--file no-such-file.txt: no such file/],
   [["-t", "a", "-m", "./no-such-model"], 1, /no such directory/],
-  [["-t", "a", "-m", fixture("rerank-bert")], 1, /not an embedding model/],
+  [["-t", "a", "-m", fixture("rerank-bert")], 1, /not an embedding model; mlxcel rerank/],
+  [
+    ["-t", "a", "-m", fixture("classifier-bert-2-labels")],
+    1,
+    /is a classifier of 2 labels, neither an embedding model nor a reranker/,
+  ],
 ])("%j exits with one line", async (args, code, line) => {
   const exit = await mlxcel(["embed", ...MODEL, ...args]);
   expect({ code: exit.code, stdout: exit.stdout }).toEqual({ code, stdout: "" });

@@ -1,5 +1,6 @@
 /** A model in a worker of its own, for the commands that run without a server. */
-import { readCheckpoint } from "../checkpoint/checkpoint.ts";
+import { type Checkpoint, readCheckpoint } from "../checkpoint/checkpoint.ts";
+import { classifierLabels } from "../checkpoint/classifier-labels.ts";
 import { kindOf } from "../checkpoint/kind.ts";
 import type { ParseContext } from "../dialects/dialect.ts";
 import { DEFAULT_MODEL } from "../hub/resolve.ts";
@@ -56,10 +57,9 @@ export class LocalModel implements Disposable {
       flags,
       env,
     );
-    const kind = kindOf(readCheckpoint(directory, base)) === "embedding" ? "embedding" : "reranker";
-    if (use === "embed" && kind === "reranker") {
-      throw new Error(`${name} is not an embedding model; mlxcel rerank runs rerankers`);
-    }
+    const checkpoint = readCheckpoint(directory, base);
+    const kind = kindOf(checkpoint) === "embedding" ? "embedding" : "reranker";
+    if (use === "embed" && kind === "reranker") throw new Error(notAnEmbedder(name, checkpoint));
     const { device, cpuDequantize, cpuPrecision } = flags;
     const { memoryLimit: memoryLimitBytes, cacheLimit: cacheLimitBytes } = flags;
     const profile = isOn("MLXCEL_PROFILE", env) ? new TimeAccount() : undefined;
@@ -103,4 +103,11 @@ export class LocalModel implements Disposable {
   [Symbol.dispose](): void {
     this.#close();
   }
+}
+
+function notAnEmbedder(name: string, checkpoint: Checkpoint): string {
+  const labels = kindOf(checkpoint) === "reranker" ? classifierLabels(checkpoint) : undefined;
+  return labels === undefined || labels === 1
+    ? `${name} is not an embedding model; mlxcel rerank runs rerankers`
+    : `${name} is a classifier of ${labels} labels, neither an embedding model nor a reranker (of exactly 1); name another with -m`;
 }

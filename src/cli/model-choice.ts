@@ -1,6 +1,7 @@
 /** From the flags that name models to the models that are loaded, and what each of them is for. */
 import { realpathSync } from "node:fs";
-import { readCheckpoint } from "../checkpoint/checkpoint.ts";
+import { type Checkpoint, readCheckpoint } from "../checkpoint/checkpoint.ts";
+import { classifierLabels } from "../checkpoint/classifier-labels.ts";
 import { kindOf, type CheckpointKind } from "../checkpoint/kind.ts";
 import { DEFAULT_MODEL, type ResolvedModel } from "../hub/resolve.ts";
 import type { Environment } from "../native/environment.ts";
@@ -113,8 +114,12 @@ async function namedModels(flags: Flags, env: Environment) {
   };
 }
 
-function kindOfModel({ directory, base }: ResolvedModel): CheckpointKind {
-  return kindOf(readCheckpoint(directory, base));
+function checkpointOf({ directory, base }: ResolvedModel): Checkpoint {
+  return readCheckpoint(directory, base);
+}
+
+function kindOfModel(model: ResolvedModel): CheckpointKind {
+  return kindOf(checkpointOf(model));
 }
 
 /** Generative rerankers look like chat models: only --reranker-model can tell. */
@@ -131,6 +136,12 @@ function roleOfMain(main: NamedModel, reranking: NamedModel | undefined): "embed
 function requireEmbedder(model: NamedModel): void {
   const kind = kindOfModel(model);
   if (kind === "embedding") return;
+  const labels = kind === "reranker" ? classifierLabels(checkpointOf(model)) : undefined;
+  if (labels !== undefined && labels !== 1) {
+    throw new Error(
+      `${model.flag} ${model.name} is a classifier of ${labels} labels, neither an embedding model nor a reranker (of exactly 1)`,
+    );
+  }
   const advice = kind === "reranker" ? "serve it with --reranker-model" : "name an embedding model";
   throw new Error(
     `${model.flag} ${model.name} is a ${noun(kind)}, not an embedding model: ${advice}`,
