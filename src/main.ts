@@ -4,6 +4,7 @@ import { loadCommand } from "./cli/commands.ts";
 import { versionLine } from "./cli/version.ts";
 import { UsageError } from "./cli/usage-error.ts";
 import { isOn } from "./cli/variables.ts";
+import { oneLine } from "./native/one-line.ts";
 import { codeOf } from "./native/thrown.ts";
 
 const HELP_FLAGS = ["--help", "-h", "--usage"];
@@ -33,10 +34,10 @@ function fail(error: unknown): never {
   // the reader of our output has enough, as in `mlxcel embed … | head`
   if (codeOf(error) === "EPIPE") process.exit(1);
   const message = error instanceof Error ? error.message : String(error);
-  const firstLine = message.trim().split("\n", 1)[0] || "unknown error";
+  const firstLine = message.trim().split(/\r?\n/, 1)[0] || "unknown error";
   const stack =
     error instanceof Error && isOn("MLXCEL_DEBUG", process.env) ? `\n${error.stack}` : "";
-  process.stderr.write(`mlxcel: ${firstLine}${stack}\n`);
+  process.stderr.write(`mlxcel: ${oneLine(firstLine)}${stack}\n`);
   process.exit(error instanceof UsageError ? 2 : 1);
 }
 

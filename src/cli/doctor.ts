@@ -8,6 +8,7 @@ import { checkDecoding } from "../media/decoding.ts";
 import { cacheFolder } from "../native/cache-folder.ts";
 import type { Environment } from "../native/environment.ts";
 import { LibraryError } from "../native/library-error.ts";
+import { oneLine } from "../native/one-line.ts";
 import { jsonFlag } from "./command-flags.ts";
 import { flagsOf, type FlagTable } from "./flag-table.ts";
 import { flagsSchema } from "./flags.ts";
@@ -158,7 +159,7 @@ export function describeReport(report: DoctorReport): string {
     ...store.models.map((model): [string, string] => ["", modelLine(model)]),
     ...report.warnings.map((warning): [string, string] => ["warning", warning]),
   ];
-  return lines.map(([label, text]) => `${label.padEnd(16)}${text}\n`).join("");
+  return lines.map(([label, text]) => `${label.padEnd(16)}${oneLine(text)}\n`).join("");
 }
 
 function modelLine({ name, kind, family, fault }: ExaminedModel): string {

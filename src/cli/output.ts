@@ -10,6 +10,7 @@ import {
 } from "node:fs";
 import { dirname } from "node:path";
 import { codeOf, reasonOf } from "../native/thrown.ts";
+import { oneLine } from "../native/one-line.ts";
 import { countOf, Progress } from "./progress.ts";
 import { UsageError } from "./usage-error.ts";
 
@@ -83,7 +84,7 @@ export async function withProgress<T>(
 }
 
 export function remark(text: string): void {
-  process.stderr.write(`mlxcel: ${text}\n`);
+  process.stderr.write(`mlxcel: ${oneLine(text)}\n`);
 }
 
 /** The columns of the terminal, or a common width where the table goes to a file. */

@@ -382,6 +382,23 @@ describe("list, show, rm", () => {
     expect((await mlxcel("list")).stdout.split("\n")).toHaveLength(4);
   });
 
+  test("no name of a folder can start a line or drive the terminal, except as JSON has it", async () => {
+    const name = "mine/a\nb\u001b[2Jc";
+    const shown = "mine/a\\u000ab\\u001b[2Jc";
+    cpSync(fixture("bert-mean"), join(store, name), { recursive: true });
+    expect((await mlxcel("list")).stdout).toContain(`\n${shown}  `);
+    expect(JSON.parse((await mlxcel("list --json")).stdout)[0]).toMatchObject({ name });
+    const command = (...args: string[]) => run(args, environment());
+    const { stdout } = await command("show", name);
+    expect(stdout).toStartWith(`model         ${shown}\npath          ${store}/${shown}\n`);
+    for (const guessing of ["show", "rm"]) {
+      expect((await command(guessing, "mine.a_b_2Jc")).stderr).toContain(`did you mean ${shown}?`);
+    }
+    expect((await command("doctor")).stdout).toContain(` ${shown}: embedding, bert\n`);
+    expect((await command("rm", name, "-y")).stderr).toMatch(/^mlxcel: \S+ is deleted, .*\n$/);
+    expect(existsSync(join(store, name))).toBe(false);
+  });
+
   test("rm refuses what is not the store's, and deletes a link but not what it leads to", async () => {
     for (const [name, reason] of [
       ["owner/brt", "did you mean owner/bert?"],

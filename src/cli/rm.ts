@@ -8,6 +8,7 @@ import { localStore } from "../hub/places.ts";
 import { findModel } from "../hub/resolve.ts";
 import { linkTarget, partialDirectory, removeStored, sizeOf, storedModels } from "../hub/store.ts";
 import type { Environment } from "../native/environment.ts";
+import { oneLine } from "../native/one-line.ts";
 import { storeFlags } from "./command-flags.ts";
 import { flag, flagsOf, type FlagTable } from "./flag-table.ts";
 import { commandHelp } from "./help.ts";
@@ -56,7 +57,7 @@ export async function rm(args: readonly string[], env: Environment): Promise<num
   }
   for (const repository of repositories) {
     const extent = extentOf(store, repository);
-    if (!flags.yes && !confirm(`delete ${repository}, ${extent}?`)) continue;
+    if (!flags.yes && !confirm(oneLine(`delete ${repository}, ${extent}?`))) continue;
     await removeStored(store, repository);
     remark(`${repository} is deleted, ${extent}`);
   }
@@ -89,6 +90,6 @@ function storedRepository(name: string, store: string, env: Environment): string
     throw new Error(`${name} is not in the store but at ${elsewhere}, which is left alone`);
   }
   const guess = nearestStored(name, store);
-  const advice = guess ? `did you mean ${guess}?` : "mlxcel list shows what is";
+  const advice = guess ? `did you mean ${oneLine(guess)}?` : "mlxcel list shows what is";
   throw new Error(`${name} is not in the store ${store}; ${advice}`);
 }

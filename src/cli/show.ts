@@ -10,6 +10,7 @@ import { localStore } from "../hub/places.ts";
 import { findModel } from "../hub/resolve.ts";
 import { repositoryAt } from "../hub/store.ts";
 import type { Environment } from "../native/environment.ts";
+import { oneLine } from "../native/one-line.ts";
 import { hubFlags, jsonFlag, storeFlags } from "./command-flags.ts";
 import { flagsOf, type FlagTable } from "./flag-table.ts";
 import { commandHelp } from "./help.ts";
@@ -90,7 +91,7 @@ export async function show(args: readonly string[], env: Environment): Promise<n
 /** @param guess a model of the store with a similar name */
 function adviceOn(name: string, guess?: string): string {
   if (parseModelName(name)?.repository.includes("/")) return `mlxcel pull ${name} downloads it`;
-  return guess === undefined ? "mlxcel list shows what is" : `did you mean ${guess}?`;
+  return guess === undefined ? "mlxcel list shows what is" : `did you mean ${oneLine(guess)}?`;
 }
 
 function jsonOf({ manifest, lastUsed: used, ...model }: ShownModel): string {
@@ -117,7 +118,7 @@ function linesOf({ manifest, lastUsed: used, ...model }: ShownModel): string {
     ["files", `${files.length}, ${byteText(total)}`],
     ...files.map((file): Row => ["", `${byteText(file.sizeBytes).padStart(9)}  ${file.path}`]),
   ];
-  return rows.map(([label, text]) => `${label.padEnd(LABEL_COLUMNS)}${text}\n`).join("");
+  return rows.map(([label, text]) => `${label.padEnd(LABEL_COLUMNS)}${oneLine(text)}\n`).join("");
 }
 
 function checkpointRows(report: ModelReport): Row[] {

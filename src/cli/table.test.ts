@@ -15,6 +15,11 @@ test("columns are aligned by what a terminal shows, wide characters included", (
   expect(tableText(COLUMNS, rows, false)).toBe(" n  text\n 1  你好  x\n20  a     y\n");
 });
 
+test("no cell can start a line or drive the terminal", () => {
+  const table = tableText(COLUMNS, [["1", "a\nb\u001b[2J", "\u009b0m"]], false);
+  expect(table).toBe("n  text\n1  a\\u000ab\\u001b[2J  \\u009b0m\n");
+});
+
 test("colours add nothing but colours", () => {
   const coloured = tableText(COLUMNS, [["1", "a", "b"]], true);
   expect(coloured).toContain("\u001b");

@@ -1,18 +1,21 @@
+import { oneLine } from "../native/one-line.ts";
+
 /** One column of a table for people. */
 interface Column {
   readonly title: string;
   readonly align: "left" | "right";
 }
 
-/** Lines of aligned columns with two spaces between them; the titles are dim where colours are wanted. */
+/** Lines of aligned columns with two spaces between them; the titles are dim where colours are wanted, control characters escaped. */
 export function tableText(
   columns: readonly Column[],
   rows: readonly (readonly string[])[],
   colour: boolean,
 ): string {
   const titles = columns.map(({ title }) => title);
+  const shown = rows.map((cells) => cells.map(oneLine));
   const widths = columns.map((_, i) =>
-    [titles, ...rows].reduce((widest, row) => Math.max(widest, Bun.stringWidth(row[i] ?? "")), 0),
+    [titles, ...shown].reduce((widest, row) => Math.max(widest, Bun.stringWidth(row[i] ?? "")), 0),
   );
   const line = (cells: readonly string[]) =>
     columns
@@ -20,7 +23,7 @@ export function tableText(
       .join("  ")
       .trimEnd();
   const head = line(titles);
-  return [colour ? `\u001b[2m${head}\u001b[22m` : head, ...rows.map(line)]
+  return [colour ? `\u001b[2m${head}\u001b[22m` : head, ...shown.map(line)]
     .map((text) => `${text}\n`)
     .join("");
 }

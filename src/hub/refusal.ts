@@ -2,6 +2,7 @@
 import { readdirSync } from "node:fs";
 import { basename } from "node:path";
 import type { Environment } from "../native/environment.ts";
+import { oneLine } from "../native/one-line.ts";
 import type { ModelName } from "./model-name.ts";
 import type { Places } from "./places.ts";
 import { storedModels } from "./store.ts";
@@ -22,7 +23,7 @@ export function notAtHand(
 ): Error {
   const { store, cache } = places;
   const similar = namesake(wanted.repository, places);
-  const suggestion = similar === undefined ? "" : `; did you mean ${similar}?`;
+  const suggestion = similar === undefined ? "" : `; did you mean ${oneLine(similar)}?`;
   const why = offline
     ? `${offlineAdvice(offline)} to download it`
     : "only names of the form <owner>/<name> are downloaded";

@@ -1,3 +1,5 @@
+import { oneLine } from "../native/one-line.ts";
+
 export type LogLevel = "debug" | "info" | "warn" | "error";
 export type LogFields = Readonly<Record<string, string | number | boolean | null | undefined>>;
 
@@ -84,12 +86,4 @@ function textLine(
 function shown(value: LogFields[string]): string {
   const text = String(value);
   return /^[^\s"=\p{Cc}]+$/u.test(text) ? text : oneLine(JSON.stringify(text));
-}
-
-/** Control characters escaped, so that no text from outside can forge a line or drive the terminal. */
-function oneLine(message: string): string {
-  return message.replace(
-    /\p{Cc}/gu,
-    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
-  );
 }
