@@ -193,7 +193,7 @@ describe("exit code 1: something is missing", () => {
   ])("a classifier of two labels, alone or beside an embedder: $args", async ({ args }) => {
     const { stdout, stderr, code } = await mlxcel([...args, "--port", "0"]);
     expect({ stdout, code }).toEqual({ stdout: "", code: 1 });
-    expect(stderr).toMatch(/^mlxcel: .* is a classifier of 2 labels .*\n$/);
+    expect(stderr).toMatch(/^mlxcel: .* is a classifier of 2 labels\b.*\n$/);
   });
 
   test("the stack is shown under MLXCEL_DEBUG=1 only", async () => {
