@@ -139,7 +139,7 @@ describe("a repository name", () => {
     const failure = await resolve("owner/absent", { modelsDir: join(root, "store3"), env }).catch(
       String,
     );
-    for (const part of [join(root, "store3"), join(root, "hub3"), "mlxcel pull owner/absent"]) {
+    for (const part of [join(root, "store3"), join(root, "hub3"), "leave --offline out"]) {
       expect(failure).toContain(part);
     }
   });
