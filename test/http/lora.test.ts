@@ -28,7 +28,10 @@ test("an adapter answers as its base with the adapter does, and the log says tha
 });
 
 test.each([
-  ["someone/base-model", /adapter of someone\/base-model: .* leave --offline out to download it$/],
+  [
+    "someone/base-model",
+    /adapter of someone\/base-model: .* has it; unset HF_HUB_OFFLINE to download it$/,
+  ],
   ["/nowhere/at all", /adapter of \/nowhere\/at all: .* no such directory or file$/],
 ])("without its base %s a start is refused with the next step", async (base, message) => {
   const copy = new CheckpointCopy(NAME).set("adapter_config.json", {
