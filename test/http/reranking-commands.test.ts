@@ -181,9 +181,9 @@ describe("mlxcel rerank", () => {
     [["-q", "q", "-d", "a", "-m", "./no-such-model"], 1, "no-such-model"],
     [["-q", "q", "-d", "a", "-m", "nobody/nothing"], 1, "nobody/nothing"],
     [["-q", "q", "-d", "a", "-m", fixture("classifier-bert-2-labels")], 1, "2 labels"],
-    [["-q", "q", "--file", file("empty.txt", "")], 1, "empty"],
-    [["-q", "q", "--file", file("gap.txt", "a\n\nb\n")], 1, "line 2"],
-    [["-q", "q", "--file", file("bad.jsonl", '"a"\n{"title":"b"}\n')], 1, "line 2"],
+    [["-q", "q", "--file", file("empty.txt", "")], 2, "empty"],
+    [["-q", "q", "--file", file("gap.txt", "a\n\nb\n")], 2, "line 2"],
+    [["-q", "q", "--file", file("bad.jsonl", '"a"\n{"title":"b"}\n')], 2, "line 2"],
   ];
   test.each(bad)("%j exits with %d and one line", async (args, code, name) => {
     const exit = await failure(["rerank", "-m", fixture("rerank-bert"), ...args]);
