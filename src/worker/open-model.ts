@@ -106,6 +106,8 @@ function run<Row extends BatchRow>(
 ) {
   const pace = new Pace();
   calibrate(workload, pace, jobOf);
+  // What loading and timing left there would keep out what the batches to come give back.
+  mx.clearCache();
   const engine = new Engine(workload, { limits, pace, events, ahead: device === "gpu" });
   return { engine, sliceTokens: bulkBatchTokens(limits, pace) };
 }
