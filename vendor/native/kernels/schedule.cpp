@@ -55,17 +55,12 @@ Grid cut(const KernelTable &table, const LinearTask &task, long rows) {
   return grid;
 }
 
-/// The outputs of some panels for some rows, on this thread.
-void linearBlock(const KernelTable &table, const LinearTask &task, const Block &block) {
-  const long step = std::max(1L, kWeightBytes / bytesOfPanel(table, task));
-  for (long panel = block.first_panel; panel < block.last_panel; panel += step)
-    table.linear(
-        task, {block.first_row, block.last_row, panel, std::min(panel + step, block.last_panel)});
-}
-
 /// All outputs for the first rows, on this thread.
 void linearRows(const KernelTable &table, const LinearTask &task, long rows) {
-  linearBlock(table, task, {0, rows, 0, ceilDivide(task.outputs, table.panel_columns)});
+  const long panels = ceilDivide(task.outputs, table.panel_columns);
+  const long step = std::max(1L, kWeightBytes / bytesOfPanel(table, task));
+  for (long panel = 0; panel < panels; panel += step)
+    table.linear(task, {0, rows, panel, std::min(panel + step, panels)});
 }
 
 /// The fewest rows of a part in which a thread does all of a row's outputs.
